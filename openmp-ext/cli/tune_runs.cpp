@@ -3,6 +3,8 @@
 // See tune_runs.hpp.
 #include "cli/tune_runs.hpp"
 
+#include "base/notices.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -10,6 +12,7 @@
 #include <cmath>
 #include <condition_variable>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <mutex>
@@ -124,11 +127,20 @@ private:
   std::thread thread_;
 };
 
-// Whether the runtime says that data does not lie where the plan wants it (base/notices.def).
+// Whether the runtime says that data does not lie where the plan wants it. Nothing is said with
+// KMP_WARNINGS=0.
 bool tells_of_no_placement(const std::string& line) {
-  for (const char* number : {"#5008", "#5009", "#5010", "#5028", "#5030", "#5046", "#5068"})
-    if (line.find("OMP: Warning " + std::string(number)) != line.npos) return true;
-  return false;
+  constexpr Notice k_notices[] = {Notice::bad_plan,          Notice::plan_mismatch,
+                                  Notice::missing_tier,      Notice::plan_without_room,
+                                  Notice::static_not_placed, Notice::static_partly,
+                                  Notice::small_blocks_stay};
+  constexpr std::string_view k_begin = "OMP: Warning #";
+  const std::size_t at = line.find(k_begin);
+  if (at == line.npos) return false;
+  const long number = std::strtol(line.c_str() + at + k_begin.size(), nullptr, 10);
+  return std::ranges::find(k_notices, number, [](Notice notice) {
+           return static_cast<long>(notice);
+         }) != std::end(k_notices);
 }
 
 } // namespace

@@ -163,6 +163,7 @@ std::string tuning_json(const Tuned& of) {
                     {"groups", std::move(groups)},
                     {"finished", result.is_finished},
                     {"ended", result.ended},
+                    {"undecided", result.undecided},
                     {"runs", result.runs},
                     {"noise", result.noise.deviation}};
   return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

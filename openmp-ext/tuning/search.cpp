@@ -28,7 +28,7 @@ double mean_figure(const Runs& runs) {
                   static_cast<double>(runs.logarithms.size()));
 }
 
-enum class Verdict { open, better, no_better, ended };
+enum class Verdict { open, better, no_better, undecided, ended };
 
 // One change of the best placement.
 struct Step {
@@ -159,7 +159,7 @@ private:
       if (!runs.logarithms.empty()) {
         const Verdict verdict = judge(trial);
         if (verdict != Verdict::open) return verdict;
-        if (runs.logarithms.size() >= options_.repeats) return Verdict::no_better;
+        if (runs.logarithms.size() >= options_.repeats) return Verdict::undecided;
       }
       const bool best_is_due = since_best_ >= (runs.logarithms.empty() ? 2u : 1u);
       if (!run(best_is_due ? best_ : trial)) return Verdict::ended;
@@ -235,7 +235,18 @@ private:
       }
     }
     result_.is_finished = true;
-    result_.ended = "no change gains more than " + format_percent(options_.worth) + " of the time";
+    describe_the_end();
+  }
+
+  void describe_the_end() {
+    result_.undecided = static_cast<unsigned>(std::ranges::count(undecided_, best_));
+    const std::string worth = format_percent(options_.worth) + " of the time";
+    result_.ended = "no change gains more than " + worth;
+    if (result_.undecided > 0)
+      result_.ended = "of " + std::to_string(result_.undecided) +
+                      (result_.undecided == 1 ? " change" : " changes") +
+                      " the runs do not tell whether they gain " + worth +
+                      " (more --repeats may); no other does";
   }
 
   bool try_step(const Step& step) {
@@ -255,6 +266,7 @@ private:
     const Verdict verdict = compare(trial);
     if (verdict == Verdict::ended && runs_[trial].logarithms.empty()) return false;
     if (change) note_effect(trial, *change);
+    if (verdict == Verdict::undecided) undecided_.push_back(best_);
     if (verdict != Verdict::better) return verdict != Verdict::ended;
     best_ = trial;
     since_best_ = 1;
@@ -334,6 +346,7 @@ private:
   unsigned since_best_ = 0; // runs of others since the best one's last
   std::map<Trial, Runs> runs_;
   std::set<std::pair<Trial, Trial>> compared_;                   // best, change
+  std::vector<Trial> undecided_; // for each such change: the best at that time
   std::vector<std::vector<std::optional<GroupEffect>>> effects_; // by group and kind
   TuningResult result_;
 };

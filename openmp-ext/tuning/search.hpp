@@ -75,6 +75,7 @@ struct TuningResult {
   std::string ended;        // why, in words
   bool is_finished = false; // no change was left to try
   std::string refused; // why nothing can be told, in one line with what to do; "" = all is well
+  unsigned undecided = 0; // changes of the best that --repeats runs neither took nor ruled out
   unsigned runs = 0;
   Noise noise;
   std::vector<std::optional<GroupEffect>> effects;      // by group; none was tried

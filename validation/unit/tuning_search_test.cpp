@@ -97,6 +97,7 @@ TEST(Tuning, StopsEarlyWithNothingToGain) {
     const TuningResult result = program.tuned();
     EXPECT_TRUE(result.is_finished);
     EXPECT_EQ(result.best, program.problem().advised());
+    EXPECT_EQ(result.ended, "no change gains more than 1.0 % of the time");
     // The advice twice, all slow, one of each change, and the best beside every second.
     EXPECT_LE(program.all_runs, 3u + 5 + 2) << "seed " << seed;
   }
@@ -128,6 +129,15 @@ TEST(Tuning, TellsGainsFromNoise) {
   EXPECT_GE(found, 80u);
   EXPECT_LE(mistaken, 8u);
   EXPECT_LE(runs / 100, 20u);
+}
+
+TEST(Tuning, SaysWhatTheRunsDoNotTell) {
+  MadeUpProgram program{{3, 0}, 0, 0.05, 0, {0, 0}};
+  const TuningResult result = program.tuned();
+  EXPECT_TRUE(result.is_finished);
+  EXPECT_EQ(result.undecided, 1u);
+  EXPECT_NE(result.ended.find("of 1 change the runs do not tell"), std::string::npos)
+      << result.ended;
 }
 
 TEST(Tuning, EffectsHaveIntervals) {

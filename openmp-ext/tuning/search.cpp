@@ -240,13 +240,12 @@ private:
 
   void describe_the_end() {
     result_.undecided = static_cast<unsigned>(std::ranges::count(undecided_, best_));
-    const std::string worth = format_percent(options_.worth) + " of the time";
-    result_.ended = "no change gains more than " + worth;
+    result_.ended = "no change gains more than ";
     if (result_.undecided > 0)
-      result_.ended = "of " + std::to_string(result_.undecided) +
-                      (result_.undecided == 1 ? " change" : " changes") +
-                      " the runs do not tell whether they gain " + worth +
-                      " (more --repeats may); no other does";
+      result_.ended = std::to_string(result_.undecided) +
+                      (result_.undecided == 1 ? " change stays" : " changes stay") +
+                      " open (more --repeats may tell), no other gains more than ";
+    result_.ended += format_percent(options_.worth) + " of the time";
   }
 
   bool try_step(const Step& step) {

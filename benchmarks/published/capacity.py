@@ -131,7 +131,10 @@ def bytes_in(entry, kind):
     """At its peak, of all blocks together."""
     parts = sum(part["end"] - part["begin"] for part in entry.get("parts", ()) if part["kind"] == kind)
     others = sum(part["end"] - part["begin"] for part in entry.get("parts", ()))
-    return parts + (entry["bytes"] - others if entry["kinds"][0] == kind else 0)
+    share = entry.get("share", 1)
+    if share < 1 and entry["kinds"][1] == kind:
+        return (1 - share) * entry["bytes"]
+    return parts + (share * (entry["bytes"] - others) if entry["kinds"][0] == kind else 0)
 
 
 @dataclasses.dataclass

@@ -104,24 +104,19 @@ void add_parts(PlanEntry& entry, const Advice& advice, std::size_t site, std::si
     entry.parts.erase(std::ranges::min_element(entry.parts, {}, length));
 }
 
-// Between the site's own tier and the one that gets most of the others.
+// Between the site's own tier and that of its other part (join_slices() leaves two).
 void divide_small_blocks(PlanEntry& entry, const Advice& advice, std::size_t site) {
   const SiteDemand& demand = advice.workload.sites[site];
-  double other_part = 0;
-  MemoryKind other = MemoryKind::unknown;
   for (std::size_t i = 0; i < advice.workload.sites.size() && !demand.ranges.empty(); ++i) {
-    const SiteDemand& one = advice.workload.sites[i];
+    const SiteDemand& other = advice.workload.sites[i];
     const std::size_t tier = advice.placement.tier_of_site[i];
-    if (i == site || tier == Placement::k_nowhere || !are_of_the_same_blocks(demand, one)) continue;
-    entry.bytes += one.peak_bytes();
-    if (part_of_block(one) <= other_part) continue;
-    other_part = part_of_block(one);
-    other = advice.tiers[tier].kind;
+    if (i == site || tier == Placement::k_nowhere || !are_of_the_same_blocks(demand, other))
+      continue;
+    entry.bytes += other.peak_bytes();
+    entry.share = 1 - part_of_block(other);
+    std::erase(entry.kinds, advice.tiers[tier].kind);
+    entry.kinds.insert(entry.kinds.begin() + 1, advice.tiers[tier].kind);
   }
-  if (other_part == 0) return;
-  entry.share = 1 - other_part;
-  std::erase(entry.kinds, other);
-  entry.kinds.insert(entry.kinds.begin() + 1, other);
 }
 
 PlanEntry entry_for(const Advice& advice, const ProfileSummary& summary, std::size_t site,

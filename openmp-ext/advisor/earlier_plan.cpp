@@ -7,6 +7,7 @@
 #include "advisor/site_ranges.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -133,10 +134,12 @@ public:
 
 private:
   void add_shares(const PartOfSite& part, std::optional<std::size_t> home) {
-    const auto border = static_cast<std::uint64_t>(part.entry->share *
-                                                   static_cast<double>(part.demand.block_bytes));
+    const std::uint64_t all = part.demand.block_bytes;
+    const auto border =
+        static_cast<std::uint64_t>(std::llround(part.entry->share * static_cast<double>(all)));
+    const auto other = tier_of(part.entry->kinds[1]);
     add_range(part.demand, {{0, border}}, home);
-    add_range(part.demand, {{border, part.demand.block_bytes}}, tier_of(part.entry->kinds[1]));
+    add_range(part.demand, {{border, all}}, other ? other : home);
   }
   void add_range(const SiteDemand& demand, const std::vector<ByteRange>& bytes,
                  std::optional<std::size_t> tier) {

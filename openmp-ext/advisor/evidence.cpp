@@ -181,8 +181,7 @@ SiteDemand demand_of(const SiteSummary& site, const ProfileSummary& summary,
   demand.instances = site.objects;
   demand.growing = site.bytes_growing;
   demand.growing_nanoseconds = site.nanoseconds_growing;
-  demand.block_bytes = demand.small_blocks ? demand.peak_bytes() : bytes_to_divide(site);
-  if (demand.block_bytes < k_least_divided) demand.block_bytes = 0;
+  demand.block_bytes = demand.small_blocks ? small_bytes_to_divide(site) : bytes_to_divide(site);
   return demand;
 }
 

@@ -113,7 +113,8 @@ public:
   WithOnePrice(const Workload& workload, const std::vector<TierChoice>& tiers,
                std::span<const std::size_t> tier_of_site, const std::vector<double>& bytes)
       : workload_(workload), tiers_(tiers), figures_(figures_of(tiers)),
-        times_(figures_, workload.threads, workload.loop_work), items_(workload.sites.size()) {
+        times_(figures_, workload.threads, workload.loop_work, LoopTimes::Which::convex),
+        items_(workload.sites.size()) {
     for (std::size_t site = 0; site < items_.size(); ++site) {
       const SiteDemand& demand = workload.sites[site];
       PricedItem& item = items_[site];

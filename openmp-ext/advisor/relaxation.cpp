@@ -27,7 +27,8 @@ public:
   Relaxation(const Workload& workload, const std::vector<TierChoice>& tiers,
              std::span<const std::size_t> where)
       : workload_(workload), tiers_(tiers.size()), needs_(workload), pieces_(needs_.pieces()),
-        figures_(figures_of(tiers)), times_(figures_, workload.threads, workload.loop_work),
+        figures_(figures_of(tiers)),
+        times_(figures_, workload.threads, workload.loop_work, LoopTimes::Which::convex),
         slope_(where.size() * tiers_), part_(where.size() * tiers_), choice_(where.size()),
         limited_((tiers_ - 1) * pieces_) {
     for (const TierChoice& tier : tiers)

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace omptier {
 namespace {
@@ -71,6 +72,17 @@ struct Slices {
     while (tier > 0 && in_tier[tier] == 0)
       --tier;
     return tier;
+  }
+  // A share is between two: of the others, the faster goes to the next slower one, or that further
+  // down if fewer slices move then.
+  void keep_two() {
+    while (tiers_used() > 2) {
+      std::vector<std::size_t> used;
+      for (std::size_t tier = 0; tier < in_tier.size(); ++tier)
+        if (in_tier[tier] > 0) used.push_back(tier);
+      const std::size_t from = in_tier[used[0]] <= in_tier[used[1]] ? 0 : 1;
+      in_tier[used[from + 1]] += std::exchange(in_tier[used[from]], 0);
+    }
   }
 };
 
@@ -214,6 +226,11 @@ std::uint64_t bytes_to_divide(const SiteSummary& site) {
              : 0;
 }
 
+std::uint64_t small_bytes_to_divide(const SiteSummary& site) {
+  const bool all_small = site.bytes_largest < k_least_large;
+  return all_small && site.bytes_peak >= k_least_divided ? site.bytes_peak : 0;
+}
+
 SiteDemand some_bytes(const SiteDemand& whole, const std::vector<ByteRange>& bytes) {
   const std::vector<ByteRange> block = {{0, whole.block_bytes}};
   std::vector<ByteRange> both;
@@ -298,6 +315,7 @@ Workload join_slices(const Workload& whole, const Sliced& sliced,
       else
         ++slices.in_tier[tier_of_site[at]];
     if (slices.nowhere == 0 && slices.tiers_used() > 1) {
+      if (whole.sites[site].small_blocks) slices.keep_two();
       append_divided(joined, tiers, whole.sites[site], slices, whole.threads.most());
       continue;
     }

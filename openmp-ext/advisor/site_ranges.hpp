@@ -20,6 +20,8 @@ inline constexpr unsigned k_slices = 16;
 
 // Bytes of each of the site's blocks; 0 if a plan cannot divide them.
 std::uint64_t bytes_to_divide(const SiteSummary& site);
+// Of a site of small blocks, of all of them. A plan's share is only of blocks that are small.
+std::uint64_t small_bytes_to_divide(const SiteSummary& site);
 
 // The ranges' part of each block, or of small blocks; 1: it is not divided.
 double part_of_block(const SiteDemand& site);

@@ -417,8 +417,8 @@ private:
 } // namespace
 
 PlacementTimes::PlacementTimes(const Workload& workload, const std::vector<TierChoice>& tiers,
-                               std::span<const std::size_t> tier_of_site)
-    : figures_(figures_of(tiers)), times(figures_, workload.threads, workload.loop_work) {
+                               std::span<const std::size_t> tier_of_site, LoopTimes::Which which)
+    : figures_(figures_of(tiers)), times(figures_, workload.threads, workload.loop_work, which) {
   for (std::size_t site = 0; site < workload.sites.size(); ++site)
     times.add({workload.sites[site].demand, workload.sites[site].by_loop,
                first_touch_times(workload.sites[site], tiers, workload.threads)},
@@ -426,8 +426,8 @@ PlacementTimes::PlacementTimes(const Workload& workload, const std::vector<TierC
 }
 
 double predicted_time(const Workload& workload, const std::vector<TierChoice>& tiers,
-                      std::span<const std::size_t> tier_of_site) {
-  return tiers.empty() ? 0 : PlacementTimes(workload, tiers, tier_of_site).times.time();
+                      std::span<const std::size_t> tier_of_site, LoopTimes::Which which) {
+  return tiers.empty() ? 0 : PlacementTimes(workload, tiers, tier_of_site, which).times.time();
 }
 
 void improve_together(const Workload& workload, const std::vector<TierChoice>& tiers,

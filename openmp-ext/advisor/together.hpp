@@ -16,7 +16,8 @@ namespace omptier {
 class PlacementTimes {
 public:
   PlacementTimes(const Workload& workload, const std::vector<TierChoice>& tiers,
-                 std::span<const std::size_t> tier_of_site);
+                 std::span<const std::size_t> tier_of_site,
+                 LoopTimes::Which which = LoopTimes::Which::usual);
   PlacementTimes(const PlacementTimes&) = delete;
   PlacementTimes& operator=(const PlacementTimes&) = delete;
 
@@ -29,7 +30,8 @@ public:
 
 // Nanoseconds of thread time. A site that is nowhere counts as in the slowest kind.
 double predicted_time(const Workload& workload, const std::vector<TierChoice>& tiers,
-                      std::span<const std::size_t> tier_of_site);
+                      std::span<const std::size_t> tier_of_site,
+                      LoopTimes::Which which = LoopTimes::Which::usual);
 
 // Never slower than before; deterministic. Leaves it as it is when no site is in a known loop
 // and all live at the same time.

@@ -8,6 +8,8 @@
 #include "allocators/fast_path.hpp"
 #include "allocators/planned.hpp"
 
+#include <algorithm>
+
 namespace omptier::small_blocks {
 namespace {
 
@@ -16,11 +18,14 @@ static_assert(alignof(PlanEntry) > k_rest);
 
 TierOrder tiers_of(const Placer& placer, std::uintptr_t handle) {
   const auto& entry = *reinterpret_cast<const PlanEntry*>(handle & ~k_rest);
-  const TierOrder in_order = tiers_of_kinds(placer, entry.kinds);
-  if ((handle & k_rest) == 0) return in_order;
-  TierOrder order = tiers_of_kinds(placer, std::span(entry.kinds).subspan(1));
-  for (const std::size_t tier : in_order)
-    order.add(tier);
+  const std::span<const MemoryKind> kinds = entry.kinds;
+  if (entry.share == 1) return tiers_of_kinds(placer, kinds);
+  const bool is_rest = (handle & k_rest) != 0;
+  TierOrder order = tiers_of_kinds(placer, kinds.subspan(is_rest ? 1 : 0, 1));
+  // The second kind's room is for its own share.
+  for (const auto next : {kinds.first(1), kinds.subspan(2), kinds.subspan(1, 1)})
+    for (const std::size_t tier : tiers_of_kinds(placer, next))
+      order.add(tier);
   return order;
 }
 
@@ -49,7 +54,7 @@ void decide(const void* caller, omptier_small_call* decided) {
     decided->least = entry.least_block;
     if (entry.share < 1) {
       decided->rest = decided->handle | k_rest;
-      decided->share = static_cast<std::uint32_t>((1 - entry.share) * 0x1p32);
+      decided->share = static_cast<std::uint32_t>(std::min((1 - entry.share) * 0x1p32, 0x1p32 - 1));
     }
   }
   decided->words.count = call.count;

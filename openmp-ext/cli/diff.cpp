@@ -81,6 +81,8 @@ std::string where_text(const PlanEntry* entry, KindName name) {
   return text;
 }
 
+constexpr double k_same_share = 0.005; // less is not shown
+
 bool same_place(const PlanEntry& one, const PlanEntry& other) {
   const auto sorted = [](std::vector<PlanPart> parts) {
     std::vector<std::tuple<std::uint64_t, std::uint64_t, MemoryKind>> ranges;
@@ -90,7 +92,8 @@ bool same_place(const PlanEntry& one, const PlanEntry& other) {
     return ranges;
   };
   return one.kinds == other.kinds && one.least_block == other.least_block &&
-         one.share == other.share && sorted(one.parts) == sorted(other.parts);
+         std::abs(one.share - other.share) < k_same_share &&
+         sorted(one.parts) == sorted(other.parts);
 }
 
 std::string region_of(const PlanEntry& entry) {

@@ -64,7 +64,7 @@ std::vector<std::size_t> nearest(const std::vector<std::string>& labels, std::st
 std::string_view without_part(std::string_view name) {
   for (const std::string_view part : {", bytes ", ", block ", ", blocks "})
     if (const std::size_t at = name.rfind(part); at != name.npos) return name.substr(0, at);
-  for (const std::string_view part : {" % of it in ", " % of each block in "})
+  for (const std::string_view part : {" % of it in ", " % of each block in ", " % of its blocks"})
     if (const std::size_t at = name.rfind(part); at != name.npos)
       return name.substr(0, name.rfind(", ", at));
   return name;

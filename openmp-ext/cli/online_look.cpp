@@ -301,8 +301,10 @@ private:
       names.sites.push_back(site.symbol);
     names.regions.resize(summary.regions.size());
     Workload workload = workload_from(summary, names, reference_figures(platform_.tiers));
-    for (SiteDemand& site : workload.sites)
-      site.by_region.clear(); // regions' begins cannot be waited for
+    for (SiteDemand& site : workload.sites) {
+      site.by_region.clear();                      // regions' begins cannot be waited for
+      if (site.small_blocks) site.block_bytes = 0; // those that live move together
+    }
     const std::vector<LiveRange> ranges = live_ranges(workload, summary);
     leave_unseen(workload, ranges);
     const std::vector<PageCensus> sites = where_sites_lie(workload, ranges);

@@ -4,6 +4,7 @@
 #include "model/loop_time.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace omptier {
@@ -19,8 +20,22 @@ double power3(double value) {
   return value * value * value;
 }
 
-// The time λ in which cores wait for one memory, and its derivatives: the root of
-// λ - (λ^3 - wait^3)^(1/3) = spare. spare: the time Λ of all memories, less this one's transfer.
+// Halley's steps from a guess by the exponent, 5 % off at most: std::cbrt would be a quarter of an
+// advice.
+double root3(double value) {
+  constexpr std::uint64_t k_third_of_exponent = std::uint64_t{715094163} << 32;
+  if (!(value > 0)) return 0;
+  double root =
+      std::bit_cast<double>(std::bit_cast<std::uint64_t>(value) / 3 + k_third_of_exponent);
+  for (int step = 0; step < 3; ++step) {
+    const double cube = power3(root);
+    root *= (cube + 2 * value) / (2 * cube + value);
+  }
+  return root;
+}
+
+// Of the convex time: the time λ in which cores wait for one memory, and its derivatives: the root
+// of λ - (λ^3 - wait^3)^(1/3) = spare. spare: the time Λ of all memories, less this one's transfer.
 // With enough of it, λ is the wait on the idle memory.
 struct Waiting {
   double time = 0, by_wait = 1, by_spare = 0;
@@ -32,43 +47,80 @@ Waiting waiting(double wait, double spare) {
           0.5 - (power3(wait) / (spare * spare) + spare / 2) / root};
 }
 
-// (1 + more)^(1/3) for 0 <= more <= 1, by Halley's steps: std::cbrt would be a quarter of an
-// advice.
-double root3_of_one_and(double more) {
-  double root = 1 + 0.26 * more; // 2 % off at most; each step brings that to its third power
-  for (int step = 0; step < 2; ++step) {
-    const double cube = power3(root);
-    root *= (cube + 2 * (1 + more)) / (2 * cube + (1 + more));
-  }
-  return root;
-}
-
 // Of what goes on at the same time: the longer, and a little of the shorter.
 double both_at_once(double one, double other) {
   const double longest = std::max(one, other);
-  return longest > 0 ? longest * root3_of_one_and(power3(std::min(one, other) / longest)) : 0;
+  return longest > 0 ? longest * root3(1 + power3(std::min(one, other) / longest)) : 0;
 }
 
-// The least Λ: Newton's steps from below, which do not overshoot since the sum of all λ is convex.
-double waiting_time(std::span<const AccessPrice> loads) {
+// How much later a memory answers, by how busy it is.
+double delay_of(double busy) {
+  return 1 / root3(1 - power3(busy));
+}
+
+// Below either Λ: each memory by itself, and all waits on idle ones.
+double least_waiting(std::span<const AccessPrice> loads) {
   double time = 0, waits = 0;
   for (const AccessPrice& load : loads) {
     time = std::max(time, both_at_once(load.wait, load.transfer));
     waits += load.wait;
   }
-  time = std::max(time, waits);
+  return std::max(time, waits);
+}
+
+// What is missing of Λ in this time, and how fast that falls with it.
+struct Missing {
+  double time = 0, fall = 1;
+};
+Missing missing_usually(std::span<const AccessPrice> loads, double time) {
+  Missing missing{-time};
+  for (const AccessPrice& load : loads) {
+    const double busy = load.transfer / time;
+    if (!(busy < 1)) continue; // the start, by rounding
+    const double delay = delay_of(busy);
+    missing.time += load.wait * delay;
+    missing.fall += load.wait / time * power3(busy) * delay * power3(delay);
+  }
+  return missing;
+}
+Missing missing_at_least(std::span<const AccessPrice> loads, double time) {
+  Missing missing{-time};
+  for (const AccessPrice& load : loads) {
+    const Waiting one = waiting(load.wait, time - load.transfer);
+    missing.time += one.time;
+    missing.fall -= one.by_spare;
+  }
+  return missing;
+}
+
+// Newton's steps from below, which do not overshoot since what is missing is convex.
+double waiting_time(std::span<const AccessPrice> loads, LoopTimes::Which which) {
+  double time = least_waiting(loads);
   for (int step = 0; step < k_newton_steps && time > 0; ++step) {
-    double sum = 0, slope = 1;
-    for (const AccessPrice& load : loads) {
-      const Waiting one = waiting(load.wait, time - load.transfer);
-      sum += one.time;
-      slope -= one.by_spare;
-    }
-    const double rise = (sum - time) / slope;
+    const Missing missing = which == LoopTimes::Which::convex ? missing_at_least(loads, time)
+                                                              : missing_usually(loads, time);
+    const double rise = missing.time / missing.fall;
     if (!(rise > k_exact * time)) break;
     time += rise;
   }
   return time;
+}
+
+// Λ's derivatives by one memory's load, but for a divisor that all have: one and the sum of what
+// these return.
+double set_usual_slope(const AccessPrice& load, double time, AccessPrice& slope) {
+  const double busy = time > 0 ? load.transfer / time : 0;
+  if (!(busy < 1)) return slope = {}, 0; // there is nothing else, and no wait
+  const double delay = delay_of(busy), steep = delay * power3(delay) * busy * busy;
+  slope.wait = delay;
+  slope.transfer = time > 0 ? load.wait / time * steep : 0;
+  return slope.transfer * busy;
+}
+double set_convex_slope(const AccessPrice& load, double time, AccessPrice& slope) {
+  const Waiting one = waiting(load.wait, time - load.transfer);
+  slope.wait = one.by_wait;
+  slope.transfer = -one.by_spare;
+  return -one.by_spare;
 }
 
 } // namespace
@@ -78,8 +130,8 @@ double work_beside(double memory, double all) {
 }
 
 LoopTimes::LoopTimes(std::span<const Figures> memories, Threads threads,
-                     std::span<const double> work)
-    : memories_(memories), threads_(threads), loops_(work.size()) {
+                     std::span<const double> work, Which which)
+    : memories_(memories), threads_(threads), which_(which), loops_(work.size()) {
   for (std::size_t loop = 0; loop < loops_.size(); ++loop)
     loops_[loop].work = loops_[loop].whole = work[loop];
 }
@@ -120,20 +172,19 @@ void LoopTimes::put(Sums& sums, const Item& item, double part, std::size_t memor
 }
 
 double LoopTimes::time_of(const Sums& sums) const {
-  return both_at_once(sums.work, waiting_time(std::span(sums.loads).first(memories_.size())));
+  return both_at_once(sums.work,
+                      waiting_time(std::span(sums.loads).first(memories_.size()), which_));
 }
 
 void LoopTimes::set_times(Sums& sums) const {
   const auto loads = std::span(sums.loads).first(memories_.size());
   const auto slopes = std::span(sums.slopes).first(memories_.size());
-  sums.waiting = waiting_time(loads);
+  sums.waiting = waiting_time(loads, which_);
   sums.whole = both_at_once(sums.work, sums.waiting);
   double sum = 1;
-  for (std::size_t at = 0; at < loads.size(); ++at) {
-    const Waiting one = waiting(loads[at].wait, sums.waiting - loads[at].transfer);
-    slopes[at] = {one.by_wait, -one.by_spare};
-    sum -= one.by_spare;
-  }
+  for (std::size_t at = 0; at < loads.size(); ++at)
+    sum += which_ == Which::convex ? set_convex_slope(loads[at], sums.waiting, slopes[at])
+                                   : set_usual_slope(loads[at], sums.waiting, slopes[at]);
   for (AccessPrice& slope : slopes) {
     slope.wait /= sum;
     slope.transfer /= sum;

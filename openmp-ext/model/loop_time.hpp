@@ -4,20 +4,27 @@
 //
 //   loop        (work^3 + waiting^3)^(1/3)
 //   work        computing and waits for caches: the same wherever the arrays lie
-//   waiting     the least Λ = λ_1 + … + λ_n, of which cores wait for memory k for λ_k, and in which
-//               its lines can move: transfer_k <= (λ_k^3 - wait_k^3)^(1/3) + Λ - λ_k
+//   waiting     Λ = λ_1 + … + λ_n, of which cores wait for memory k for λ_k:
+//               λ_k = wait_k / (1 - busy_k^3)^(1/3), busy_k = transfer_k / Λ
 //   wait_k      sum of the accesses' waits on memory k while it is idle, of each array at least a
 //               quarter of its transfer
 //   transfer_k  sum of the lines' shares of memory k's bandwidth
 //
 // Lines move in all memories at the same time, and while cores wait or compute: the longest of
 // these counts (the roofline of Williams et al., CACM 2009, with a roof for each memory). But lines
-// delay the waits for their own memory: with one memory, waiting = (wait^3 + transfer^3)^(1/3), so
-// one that is 0.6, 0.8, 0.9 busy answers 1.08, 1.27, 1.55 times as late, as measured on Xeons
-// (1.1, 1.35, 1.7; machine/curves.hpp). Streams thus slow gathers in the same memory and not those
-// in another. What belongs to no known loop counts alone, as in cost.hpp. The time is convex in the
-// parts of the arrays in each memory, and of first degree in these and the work: it is the sum of
-// its gradient times them, which gives a bound (slope, slope_of_work).
+// delay the waits for their own memory: one that is 0.6, 0.8, 0.9 busy answers 1.08, 1.27, 1.55
+// times as late, as measured on Xeons (1.1, 1.35, 1.7; machine/curves.hpp). With one memory,
+// waiting = (wait^3 + transfer^3)^(1/3). Streams thus slow gathers in the same memory and not those
+// in another. What belongs to no known loop counts alone, as in cost.hpp.
+//
+// For bounds there is a time that is never longer: the least Λ in which each memory's lines can
+// move, as if they waited for the times in which cores wait for other memories:
+//
+//   transfer_k <= (λ_k^3 - wait_k^3)^(1/3) + Λ - λ_k
+//
+// (With the λ_k above this holds: it becomes Λ (1 - busy_k) >= λ_k (1 - busy_k).) It is convex in
+// the parts of the arrays in each memory. Either time is of first degree in these and the work: it
+// is the sum of its gradient times them (slope, slope_of_work).
 #pragma once
 
 #include "model/cost.hpp"
@@ -49,8 +56,10 @@ double work_beside(double memory, double all);
 
 class LoopTimes {
 public:
+  enum class Which : std::uint8_t { usual, convex };
   // work: of each loop, in nanoseconds of thread time.
-  LoopTimes(std::span<const Figures> memories, Threads threads, std::span<const double> work);
+  LoopTimes(std::span<const Figures> memories, Threads threads, std::span<const double> work,
+            Which which = Which::usual);
 
   // Items are numbered from 0 in the order of add(), and lie in `memory` until move().
   void add(const LoopItem& item, std::size_t memory);
@@ -86,6 +95,7 @@ private:
 
   std::span<const Figures> memories_;
   Threads threads_;
+  Which which_;
   std::vector<Sums> loops_;
   std::vector<Item> items_;
   double alone_ = 0;

@@ -285,6 +285,8 @@ Nodes nodes_of_turn(const MoveTarget& target, unsigned turn) {
   for (unsigned node = 0; node < k_max_nodes; ++node)
     if (target.nodes.has(node)) order[count++] = static_cast<std::uint8_t>(node);
   Nodes to;
+  to.fill(order[0]);
+  if (count == 1) return to;
   for (unsigned from = 0; from < k_max_nodes; ++from) {
     const auto place_of = [&](unsigned node) {
       const unsigned rank = target.orders != nullptr ? target.orders->rank[from][node] : 0;

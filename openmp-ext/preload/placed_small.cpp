@@ -121,10 +121,14 @@ void* allocate_or_next(std::size_t bytes, Call call) {
   return allocate(*site, bytes, 0, call.code);
 }
 
-// Multiples of the golden ratio are evenly distributed, also those of every second call.
+// Multiples of the golden ratio are evenly distributed, also those of every second call. Each
+// thread begins elsewhere, as some make one block only.
 static std::uintptr_t handle_in_turn(const Site& site) {
   __attribute__((tls_model("initial-exec"))) static thread_local constinit std::uint32_t turn = 0;
-  return ++turn * 0x9e3779b1u < site.share ? site.rest : site.handle;
+  static constinit std::atomic<std::uint32_t> threads{0};
+  constexpr std::uint32_t k_ratio = 0x9e3779b1;
+  if (turn == 0) turn = threads.fetch_add(1, std::memory_order_relaxed) * k_ratio;
+  return ++turn * k_ratio < site.share ? site.rest : site.handle;
 }
 
 void* allocate(const Site& site, std::size_t bytes, std::size_t alignment, const void* caller) {

@@ -265,6 +265,7 @@ TEST(NamedSite, ExactlyThenByTheFirstWordThenByAnyPart) {
   EXPECT_EQ(*site_named(labels, "list (b.c:12), 75 % of it in 32 ranges"), 2u);
   EXPECT_EQ(*site_named(labels, "grid_old (a.c:2), bytes 8.00 MiB to 120 MiB"), 1u);
   EXPECT_EQ(*site_named(labels, "list (b.c:12), blocks 3, 5, 7 to 9"), 2u);
+  EXPECT_EQ(*site_named(labels, "list (b.c:12), 69 % of its blocks"), 2u);
   EXPECT_EQ(*site_named(labels, "GRID"), 0u);
   EXPECT_EQ(*site_named(labels, "B.C:123"), 3u);
   EXPECT_FALSE(site_named(labels, ""));

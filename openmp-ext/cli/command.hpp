@@ -25,6 +25,7 @@ void add_phases(CLI::App& app, CommandContext& context);
 void add_advise(CLI::App& app, CommandContext& context);
 void add_explain(CLI::App& app, CommandContext& context);
 void add_whatif(CLI::App& app, CommandContext& context);
+void add_tune(CLI::App& app, CommandContext& context);
 void add_diff(CLI::App& app, CommandContext& context);
 
 int fail(const char* command, int status, const std::string& line);

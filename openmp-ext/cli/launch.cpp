@@ -15,6 +15,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <optional>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
@@ -95,6 +96,7 @@ void set_environment(const Launch& what) {
   for (const std::string& word : what.command)
     arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
+  if (what.in_child) what.in_child();
   ::execvp(arguments[0], arguments.data());
   const int error = errno;
   [[maybe_unused]] const ssize_t written = ::write(report, &error, sizeof error);
@@ -202,13 +204,15 @@ int launch(const char* name, const Launch& what) {
     exec_program(what, report[1]);
   }
   ::close(report[1]);
-  const SignalForwarding forwarding(program);
+  std::optional<SignalForwarding> forwarding;
+  if (!what.own_signals) forwarding.emplace(program);
   int error = 0;
   ssize_t got = 0;
   while ((got = ::read(report[0], &error, sizeof error)) < 0 && errno == EINTR)
     ;
   const bool never_ran = got == sizeof error;
   ::close(report[0]);
+  if (!never_ran && what.started) what.started(program);
   if (!never_ran) return wait_for(name, program, what);
   ::waitpid(program, nullptr, 0);
   return fail(name, error == ENOENT ? 127 : 126,

@@ -24,6 +24,9 @@ struct Launch {
   std::string preload;              // library put in front of LD_PRELOAD; "" = none
   std::function<void(pid_t)> watch; // called every watch_every while it runs; may be empty
   std::chrono::milliseconds watch_every{50};
+  std::function<void()> in_child;     // just before the program: async-signal-safe calls only
+  std::function<void(pid_t)> started; // called once, when the program has begun
+  bool own_signals = false;           // the caller handles signals; else they are forwarded
 };
 
 // Folder of libomp and libomptier.so of this omptier: <prefix>/lib of an installation (or its

@@ -27,10 +27,11 @@ std::string explain_parse_error(const CLI::App& app, const CLI::ParseError& erro
   const std::string command = app.get_subcommands().front()->get_name();
   std::string text = error.what();
   if (text == "command is required")
-    text = "no program is named: omptier " + command + " [options] -- ./program [arguments]";
+    text = "no program is named: omptier " + command +
+           (command == "tune" ? " my.profile" : " [options]") + " -- ./program [arguments]";
   if (text == "profiles is required")
     text = "no profile is named: omptier " + command + (command == "explain" ? " NAME" : "") +
-           " my.profile";
+           " my.profile" + (command == "tune" ? " -- ./program [arguments]" : "");
   if (text == "site is required") text = "no allocation is named: omptier explain NAME my.profile";
   if (text == "a is required" || text == "b is required")
     text = "two plans are compared: omptier diff a.plan b.plan";

@@ -34,7 +34,8 @@ namespace {
 
 constexpr int k_nothing_to_tune = 1;     // status: no placement can be told to be better here
 constexpr double k_least_seconds = 0.01; // of a run: start and noise hide any difference
-constexpr double k_most_times = 10;      // of the advised plan's time: then a run is killed
+constexpr double k_most_times = 10;      // of the advised plan's time: then a run is killed,
+constexpr double k_least_limit = 5;      // but not before so many seconds
 
 struct TuneArguments : AdviceArguments {
   std::string plan, runs, metric, runtime = "omptier";
@@ -61,7 +62,10 @@ std::string hash_of_profiles(const std::vector<std::string>& profiles) {
 std::string conditions_of(const TuneArguments& arguments) {
   std::string text = identity_of_file(path_of_program(arguments.command[0]));
   for (const std::string& word : arguments.command)
-    text += '\0' + word + '\0' + identity_of_file(word); // a launcher's program
+    if (std::error_code none; std::filesystem::is_regular_file(word, none))
+      text += '\0' + word + '\0' + identity_of_file(word); // a launcher's program
+    else
+      text += '\0' + word + '\0';
   std::vector<std::string> variables;
   for (char** variable = environ; *variable != nullptr; ++variable)
     for (const std::string_view begin : {"OMP_", "KMP_", "GOMP_", "OMPTIER_"})
@@ -131,6 +135,8 @@ public:
     const Plan plan = plan_(trial);
     const std::string key = hash_text(write_plan(plan) + '\0' + conditions_);
     auto stored = list_.take(key);
+    while (stored && !stored->failure.empty() && trial == advised_)
+      stored = list_.take(key); // it may run by itself now
     const bool is_known = stored.has_value();
     if (!is_known) {
       auto made = run(plan, what);
@@ -174,7 +180,8 @@ private:
       return Outcome::failure("no plan can be written to the folder for temporary files (TMPDIR)");
     std::fprintf(stderr, "omptier tune: run %u: %s; %.1f min left at most\n", count_, what.c_str(),
                  std::max(left, 0.0) / 60);
-    const auto made = runs_.run(path, k_most_times * advised_seconds_);
+    const auto made = runs_.run(
+        path, advised_seconds_ > 0 ? std::max(k_most_times * advised_seconds_, k_least_limit) : 0);
     if (!made) return Outcome::failure("interrupted");
     return StoredRun{made->metric.value_or(made->seconds), made->seconds, made->failure, what,
                      made->not_placed};
@@ -344,7 +351,11 @@ int tune_advice(const CommandContext& context, const TuneArguments& arguments,
   tuning.report_not_placed();
   if (const std::string& why = tuning.too_short().empty() ? result.refused : tuning.too_short();
       !why.empty())
-    return fail("tune", k_nothing_to_tune, why);
+    return fail("tune", k_nothing_to_tune,
+                list->known() == 0
+                    ? why
+                    : why + "; runs that were in the file (" + std::to_string(list->known()) +
+                          ") count, too: remove it to measure anew");
   if (!result.best_figure)
     return fail("tune", status_of_end(125), result.ended + ", before anything was measured");
   const int status = print_result(arguments, {problem, result, metric.has_value()}, plans);

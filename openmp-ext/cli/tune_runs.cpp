@@ -27,8 +27,6 @@ namespace omptier {
 namespace {
 
 constexpr std::size_t k_longest_line = 4096; // that is searched: std::regex recurses by character
-constexpr int k_ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
-
 volatile sig_atomic_t endings = 0; // 1: the search is to end; more: the run, too
 volatile sig_atomic_t first_ending = 0;
 volatile sig_atomic_t tuned_program = 0;
@@ -37,7 +35,8 @@ void end_search(int signal) {
   if (first_ending == 0) first_ending = signal;
   endings = signal == SIGINT && endings == 0 ? 1 : endings + 2;
   if (endings > 1 && tuned_program > 0)
-    ::kill(-static_cast<pid_t>(tuned_program), endings > 3 ? SIGKILL : SIGTERM);
+    for (const int one : {endings > 3 ? SIGKILL : SIGTERM, SIGCONT}) // it may be stopped
+      ::kill(-static_cast<pid_t>(tuned_program), one);
 }
 
 std::string failure_of(int status) {
@@ -161,7 +160,7 @@ Parsed<std::regex> metric_regex(const std::string& text) {
 
 void LineReader::read(std::string_view text) {
   while (!text.empty()) {
-    const std::size_t end = text.find('\n');
+    const std::size_t end = text.find_first_of("\r\n"); // \r: lines that show progress
     line_.append(text.substr(0, std::min(end, k_longest_line - line_.size())));
     if (end == text.npos) return;
     look_(std::exchange(line_, {}));
@@ -205,13 +204,16 @@ ProgramRuns::ProgramRuns(Launch what, std::optional<std::regex> metric, int outp
   struct sigaction action{};
   action.sa_handler = end_search;
   action.sa_flags = SA_RESTART;
-  for (const int signal : k_ending_signals)
-    ::sigaction(signal, &action, nullptr);
+  for (std::size_t i = 0; i < k_ending_signals.size(); ++i) {
+    ::sigaction(k_ending_signals[i], nullptr, &before_[i]);
+    if (before_[i].sa_handler != SIG_IGN) // nohup
+      ::sigaction(k_ending_signals[i], &action, nullptr);
+  }
 }
 
 ProgramRuns::~ProgramRuns() {
-  for (const int signal : k_ending_signals)
-    ::signal(signal, SIG_DFL);
+  for (std::size_t i = 0; i < k_ending_signals.size(); ++i)
+    ::sigaction(k_ending_signals[i], &before_[i], nullptr);
   if (input_ > STDIN_FILENO) ::close(input_);
 }
 
@@ -236,6 +238,8 @@ std::optional<ProgramRun> ProgramRuns::run(const std::string& plan, double limit
   what.in_child = [this, out = metric_ ? output.program_end() : output_,
                    error = errors.program_end()] {
     ::setpgid(0, 0);
+    for (const int signal : {SIGTTIN, SIGTTOU}) // the terminal is not its own: it would be stopped
+      ::signal(signal, SIG_IGN);
     ::prctl(PR_SET_PDEATHSIG, SIGTERM); // without us, nobody could end it from the terminal
     ::dup2(input_, STDIN_FILENO);
     ::dup2(out, STDOUT_FILENO);

@@ -9,6 +9,8 @@
 #include "base/text.hpp"
 #include "cli/launch.hpp"
 
+#include <array>
+#include <csignal>
 #include <optional>
 #include <regex>
 #include <string>
@@ -74,6 +76,8 @@ private:
   std::optional<std::regex> metric_;
   int output_, input_ = -1; // input_: where the program's input comes from
   off_t input_begin_ = 0;
+  static constexpr std::array k_ending_signals = {SIGINT, SIGTERM, SIGHUP};
+  std::array<struct sigaction, k_ending_signals.size()> before_{};
 };
 
 } // namespace omptier

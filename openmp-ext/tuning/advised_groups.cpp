@@ -65,10 +65,11 @@ void AdvisedGroups::find_groups() {
 }
 
 void AdvisedGroups::keep_the_largest(std::size_t most) {
-  const double advised = predicted(problem().advised());
+  const Trial as_advised = problem().advised();
+  const double advised = predicted(as_advised);
   for (std::size_t group = 0; group < groups_.size(); ++group)
     for (std::size_t tier = 0; tier < advice_.tiers.size(); ++tier) {
-      Trial trial = problem().advised();
+      Trial trial = as_advised;
       trial.kinds[group] = tier;
       groups_[group].effect = std::max(groups_[group].effect, std::abs(predicted(trial) - advised));
     }

@@ -320,6 +320,10 @@ private:
   }
 
   TuningResult summary() {
+    if (!runs_[best_].failure.empty()) { // what failed once is not taken
+      best_ = advised_;
+      result_.is_finished = false;
+    }
     const auto figure = [&](const Trial& trial) -> std::optional<double> {
       const auto at = runs_.find(trial);
       if (at == runs_.end() || at->second.logarithms.empty()) return {};

@@ -22,6 +22,10 @@ TEST(Metric, IsFoundInPieces) {
   EXPECT_EQ(read_from("time: *([0-9.]+)", {"a\nti", "me:  1", "2.5\ntime: 3\n"}).value(), 12.5);
   EXPECT_EQ(read_from("time: *([0-9.]+)", {"time: 7"}).value(), 7);
   EXPECT_FALSE(read_from("time: *([0-9.]+)", {"time:\n7\n"}).found());
+  std::string progress;
+  for (int step = 0; step < 1000; ++step)
+    progress += "\rstep " + std::to_string(step);
+  EXPECT_EQ(read_from("time: *([0-9.]+)", {progress, "\ntime: 7\n"}).value(), 7);
 }
 
 TEST(Metric, FormsOfNumbers) {

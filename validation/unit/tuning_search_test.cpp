@@ -165,6 +165,23 @@ TEST(Tuning, AFailedRunIsNeverFast) {
   EXPECT_EQ(result.effects[0]->times.runs, 0u);
 }
 
+// All in kind 0 is the best of all, and fails in its third run.
+TEST(Tuning, WhatFailedOnceIsNotTaken) {
+  MadeUpProgram program{{2, 3}};
+  const Trial best{{0, 0}, false};
+  const TuningResult result =
+      tune(program.problem(), {}, [&](const Trial& trial, const std::string&) {
+        auto measured = program.measure(trial);
+        return trial == best && program.runs[trial] == 3
+                   ? Parsed<Measured>(Measured{0, "ended with status 3"})
+                   : measured;
+      });
+  ASSERT_GE(program.runs[best], 3u);
+  EXPECT_NE(result.best, best);
+  EXPECT_FALSE(result.is_finished);
+  EXPECT_NE(result.ended.find("ended with status 3"), std::string::npos);
+}
+
 TEST(Tuning, AnAdviceThatFailsIsRefused) {
   MadeUpProgram program{{2, 3}};
   unsigned runs = 0;

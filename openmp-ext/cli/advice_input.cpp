@@ -145,10 +145,7 @@ Parsed<Plan> plan_for_recorded(const char* command, const std::string& path,
     return Parsed<Plan>::failure(path + " is of another build than the one recorded, and " +
                                  program->name + " was built anew since: record it again");
   const PlanForBuild now = plan_for_build(*plan, program->path);
-  std::fprintf(stderr,
-               "omptier %s: the program was rebuilt since the plan was made: %u of %zu entries "
-               "found again by name\n",
-               command, now.by_name, plan->entries.size());
+  report_rebuilt(command, now, *plan, "the plan was made");
   return now.plan;
 }
 

@@ -47,13 +47,8 @@ Outcome plan_of_another_build(const GivenPlan& given, const PlanForBuild& now, c
     return Outcome::failure(given.path +
                             " was made for another build of the program; record it again, or run "
                             "without --strict");
-  std::fprintf(stderr,
-               "omptier %s: the program was rebuilt since the plan was made: %u of %zu entries "
-               "found again by name\n",
-               given.command, now.by_name, plan.entries.size());
-  for (const LostEntry& entry : now.lost)
-    std::fprintf(stderr, "omptier %s: left unplaced: %s: %s\n", given.command, entry.label.c_str(),
-                 entry.why.c_str());
+  report_rebuilt(given.command, now, plan, "the plan was made");
+  report_lost(given.command, now);
   return handed.write(write_plan(now.plan));
 }
 

@@ -6,6 +6,7 @@
 #include "symbols/symbols.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 
 namespace omptier {
@@ -121,6 +122,20 @@ PlanForBuild plan_for_build(const Plan& plan, const std::string& program) {
     before.push_back(&old);
   }
   return result;
+}
+
+void report_rebuilt(const char* command, const PlanForBuild& now, const Plan& plan,
+                    const char* since) {
+  std::fprintf(stderr,
+               "omptier %s: the program was rebuilt since %s: %u of %zu entries found again by "
+               "name\n",
+               command, since, now.by_name, plan.entries.size());
+}
+
+void report_lost(const char* command, const PlanForBuild& now) {
+  for (const LostEntry& entry : now.lost)
+    std::fprintf(stderr, "omptier %s: left unplaced: %s: %s\n", command, entry.label.c_str(),
+                 entry.why.c_str());
 }
 
 } // namespace omptier

@@ -29,4 +29,10 @@ struct PlanForBuild {
 // only if they are of the recorded build.
 PlanForBuild plan_for_build(const Plan& plan, const std::string& program);
 
+// On standard error: that the program was rebuilt since ("the plan was made"), and how many of the
+// plan's entries were found again; and those that were not.
+void report_rebuilt(const char* command, const PlanForBuild& now, const Plan& plan,
+                    const char* since);
+void report_lost(const char* command, const PlanForBuild& now);
+
 } // namespace omptier

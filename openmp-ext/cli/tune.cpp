@@ -252,13 +252,8 @@ std::string problem_with_build(const TuneArguments& arguments, const Plan& plan)
     return arguments.profiles[0] + " is of " + plan.program + ": nothing of it is in " +
            arguments.command[0] + "; record that program";
   if (now.same_build) return {};
-  std::fprintf(stderr,
-               "omptier tune: the program was rebuilt since it was recorded: %u of %zu entries "
-               "found again by name\n",
-               now.by_name, plan.entries.size());
-  for (const LostEntry& entry : now.lost)
-    std::fprintf(stderr, "omptier tune: left unplaced: %s: %s\n", entry.label.c_str(),
-                 entry.why.c_str());
+  report_rebuilt("tune", now, plan, "it was recorded");
+  report_lost("tune", now);
   return {};
 }
 

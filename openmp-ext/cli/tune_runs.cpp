@@ -27,6 +27,7 @@ namespace omptier {
 namespace {
 
 constexpr std::size_t k_longest_line = 4096; // that is searched: std::regex recurses by character
+
 volatile sig_atomic_t endings = 0; // 1: the search is to end; more: the run, too
 volatile sig_atomic_t first_ending = 0;
 volatile sig_atomic_t tuned_program = 0;

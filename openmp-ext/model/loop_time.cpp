@@ -11,7 +11,7 @@ namespace omptier {
 namespace {
 
 // Least wait for an array, as a part of its transfer. It gives the time no edges: two streams into
-// two memories that take equally long take 2 % longer than one. Usual figures say more for loads.
+// two memories that take equally long take 4 % longer than one. Usual figures say more for loads.
 constexpr double k_least_wait = 0.25;
 constexpr int k_newton_steps = 30; // few are needed
 constexpr double k_exact = 1e-13;

@@ -132,10 +132,8 @@ static std::uintptr_t handle_in_turn(const Site& site) {
 }
 
 void* allocate(const Site& site, std::size_t bytes, std::size_t alignment, const void* caller) {
-  if (site.share != 0) [[unlikely]]
-    return g_allocate_quickly.load(std::memory_order_relaxed)(
-        bytes, alignment, handle_in_turn(site), caller, allocate_slowly);
-  return g_allocate_quickly.load(std::memory_order_relaxed)(bytes, alignment, site.handle, caller,
+  const std::uintptr_t handle = site.share == 0 ? site.handle : handle_in_turn(site);
+  return g_allocate_quickly.load(std::memory_order_relaxed)(bytes, alignment, handle, caller,
                                                             allocate_slowly);
 }
 

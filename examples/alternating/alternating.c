@@ -7,7 +7,8 @@
  * The work on an array is a fixed number of walks, each a function of its number alone, so the
  * checksum depends on neither threads nor placement. Pattern "random": each load's address depends
  * on the value loaded before, so the time is memory latency. Pattern "stream": each walk reads its
- * share of the array in order, so the time is bandwidth.
+ * share of the array in order, so the time is bandwidth. With --compute, all threads compute after
+ * each visit without accessing memory.
  *
  * Built alone: clang-19 -O2 -fopenmp -I ../../include alternating.c options.c -o alternating
  */
@@ -35,6 +36,7 @@ typedef struct {
 typedef struct {
   alternating_options options;
   hot_array a, b;
+  uint64_t computed;
   /* ompx_get_placement, if --where is given */
   int (*get_placement)(const void* address, size_t bytes, ompx_placement_t* result);
 } program;
@@ -139,6 +141,20 @@ __attribute__((noinline)) static void work_on_b(program* all, int round) {
   all->b.checksum += mix(sum + 2);
 }
 
+/* A region of its own, too. */
+__attribute__((noinline)) static void compute(program* all) {
+  uint64_t sum = 0;
+  const uint64_t steps = (uint64_t)all->options.compute * 1000000;
+#pragma omp parallel reduction(+ : sum)
+  {
+    uint64_t value = 1;
+    for (uint64_t step = 0; step < steps; ++step)
+      value = mix(value + step);
+    sum += value & 1;
+  }
+  all->computed += sum;
+}
+
 /* The thread that fills a page touches it first. */
 static void fill(hot_array* array, uint64_t seed) {
 #pragma omp parallel for schedule(static)
@@ -150,15 +166,21 @@ static void run(program* all) {
   double total_a = 0, total_b = 0;
   int marked = 0;
   if (all->options.mark) marked = example_measure_begin();
+  const double start = omp_get_wtime();
   for (int round = 0; round < all->options.rounds; ++round) {
     work_on_a(all, round);
+    if (all->options.compute > 0) compute(all);
     work_on_b(all, round);
+    if (all->options.compute > 0) compute(all);
     printf("round %d a_seconds %.6f b_seconds %.6f\n", round, all->a.seconds, all->b.seconds);
     total_a += all->a.seconds;
     total_b += all->b.seconds;
   }
+  const double whole = omp_get_wtime() - start;
   if (all->options.mark) example_measure_end();
   printf("marked %s\n", marked ? "yes" : "no");
+  if (all->options.compute > 0)
+    printf("whole_seconds %.6f\ncomputed %" PRIu64 "\n", whole, all->computed);
   printf("a_seconds %.6f\nb_seconds %.6f\ntotal_seconds %.6f\n", total_a, total_b,
          total_a + total_b);
   printf("checksum %016" PRIx64 "\n", all->a.checksum + all->b.checksum);

@@ -20,6 +20,7 @@ static const char* const k_help =
     "  --rounds N         visits to each array (default 4)\n"
     "  --sweeps N         length of a visit: loads of each line of the array (default 8)\n"
     "  --pattern P        random: latency counts (default); stream: bandwidth counts\n"
+    "  --compute N        after each visit, each thread does N million steps without memory\n"
     "  --threads N        (default: as OpenMP decides)\n"
     "  --mark             time model of OMPTier's virtual machine on during the visits only\n"
     "  --where            during each visit, not timed: where the kernel has the pages (OMPTier)\n";
@@ -58,6 +59,7 @@ static int take(const char* option, const char* value, alternating_options* opti
   int* number = strcmp(option, "--rounds") == 0    ? &options->rounds
                 : strcmp(option, "--sweeps") == 0  ? &options->sweeps
                 : strcmp(option, "--threads") == 0 ? &options->threads
+                : strcmp(option, "--compute") == 0 ? &options->compute
                                                    : NULL;
   if (number == NULL) {
     fprintf(stderr, "alternating: no option '%s'; see --help\n", option);

@@ -13,6 +13,7 @@ typedef struct {
   int sweeps; /* loads per visit, in multiples of the array's lines (random) or words (stream) */
   int threads; /* 0: as OpenMP decides */
   int random;  /* else stream */
+  int compute; /* after a visit, by each thread: millions of steps without memory accesses */
   int mark;
   int where; /* print at each visit where the kernel has the pages */
 } alternating_options;

@@ -153,9 +153,15 @@ void hook_region_begin(const void* codeptr, uint32_t) {
     region_begins(*plan, *placer, codeptr, report_moved);
 }
 
-void hook_region_end(const void*) {}
+void hook_region_end(const void* codeptr) {
+  const PlanPlacement* plan = runtime().plan();
+  if (plan == nullptr || !plan->has_regions()) return;
+  if (Placer* placer = runtime().placer_if_ready())
+    region_ends(*plan, *placer, codeptr, report_moved);
+}
 void hook_barrier(void) {}
 void hook_runtime_end(void) {
+  no_more_regions();
   inform_about_moves();
   runtime().warn_about_unused_entries();
 }

@@ -286,16 +286,21 @@ void inform_about_moves() {
   for (std::uint32_t entry = 0; entry < plan->plan().entries.size(); ++entry) {
     const MoveTotals total = move_totals(entry);
     if (total.moves != 0)
-      inform(Notice::region_moves, "\"%.200s\": %llu moves, %llu MiB, %llu ms in all.",
+      inform(Notice::region_moves,
+             "\"%.200s\": %llu moves, %llu MiB, %llu MiB of them between regions; the program "
+             "waited %llu ms for the others.",
              plan->plan().entries[entry].label.c_str(),
              static_cast<unsigned long long>(total.moves),
              static_cast<unsigned long long>(total.bytes >> 20),
+             static_cast<unsigned long long>(total.between >> 20),
              static_cast<unsigned long long>(total.nanoseconds / 1000000));
   }
-  if (const Rounds::Verdict verdict = move_verdict(); verdict.known)
+  const Rounds::Verdict verdict = move_verdict();
+  const bool is_between = verdict.way == Rounds::Way::between;
+  if (verdict.known)
     inform(Notice::moves_measured,
-           "A round of regions took %.3g ms with its moves, %.3g ms without.", verdict.with * 1e-6,
-           verdict.without * 1e-6);
+           "A round of regions took %.3g ms with its moves%s, %.3g ms without.",
+           verdict.with * 1e-6, is_between ? " between regions" : "", verdict.without * 1e-6);
 }
 
 bool describe_placement(const void* address, std::size_t bytes, PlacementReport& report) {

@@ -1,39 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// When a parallel region begins, moves the objects that the plan wants elsewhere for it, before its
-// team starts. Objects with less benefit that the region does not need there are moved out first,
-// to where the plan places them otherwise. Nothing moves for regions that the plan does not name,
-// or when the same region runs again; and nothing more once the program's own rounds have shown
-// that it does not pay (rounds.hpp).
+// Moves the objects that the plan wants elsewhere for a parallel region: when it begins, before its
+// team starts, or by a thread of ours from the end of the region before on, whichever has proved
+// faster (rounds.hpp). Nothing moves for regions that the plan does not name, or when the same
+// region runs again, unless another one was expected; and nothing more once the program's own
+// rounds have shown that it does not pay.
+//
+// Pages may move at any time, since the kernel moves them: a thread that accesses one meanwhile
+// waits for it. Begin and end of a region are good times, as its team does not work then. Other
+// threads, regions that the plan does not name and the rest of an outer region may.
 #pragma once
 
+#include "migration/object_moves.hpp"
 #include "migration/rounds.hpp"
 #include "placement/placer.hpp"
 #include "placement/plan_placement.hpp"
 
 namespace omptier {
 
-struct RegionMove {
-  const void* block = nullptr;
-  std::size_t bytes = 0; // that arrived at the new tier
-  MemoryKind from = MemoryKind::unknown, to = MemoryKind::unknown;
-  double seconds = 0;
-  std::uint64_t at = 0; // CLOCK_MONOTONIC nanoseconds, begin of the move
-  const void* codeptr = nullptr;
-  std::uint32_t plan_entry = 0; // index of the entry that caused the move
+struct RegionMove : ObjectMove {
+  const void* codeptr = nullptr; // of the region that it was made for
+  bool between = false;          // regions: the program went on meanwhile
 };
 
-// To be called on the thread that meets the region's begin. moved is called for every move. While
-// one region moves pages, a region that begins on another thread moves nothing.
+// Called for every move, by the thread that made it.
+using OnRegionMove = void (*)(const RegionMove&);
+
+// To be called on the thread that meets the region's begin. While one thread moves pages for a
+// region or waits for moves between regions, a region that begins on another moves nothing.
 void region_begins(const PlanPlacement& plan, Placer& placer, const void* codeptr,
-                   void (*moved)(const RegionMove&));
+                   OnRegionMove moved);
+// The same thread, after the region. All arguments are used until a named region begins.
+void region_ends(const PlanPlacement& plan, Placer& placer, const void* codeptr,
+                 OnRegionMove moved);
+// No region is likely to follow: begins no further object between regions. Does not wait.
+void no_more_regions();
 
 // To be called in a forked child: a thread that was moving pages does not exist there. What it had
 // not moved yet, the next region moves. Rounds are compared anew.
 void end_region_moves_of_parent();
 
 struct MoveTotals {
-  std::uint64_t moves = 0, bytes = 0, nanoseconds = 0, first = 0, last = 0, without_room = 0;
+  std::uint64_t moves = 0, bytes = 0, first = 0, last = 0, without_room = 0;
+  std::uint64_t nanoseconds = 0; // of moves at begins, for which the program waited
+  std::uint64_t between = 0;     // of the bytes
 };
 MoveTotals move_totals(std::uint32_t plan_entry);
 

@@ -17,19 +17,28 @@ constexpr unsigned k_many_rounds = 4;        // of a sequence that is no part of
 
 } // namespace
 
-bool Rounds::begin(std::uint32_t region, std::uint64_t now) {
-  if (!verdict_.pays) return false; // and is not tried again
-  if (period_ != 0 && ago(period_) != region) lose_period();
+Rounds::Way Rounds::begin(std::uint32_t region, std::uint64_t now, const void* place) {
+  if (!verdict_.pays) return Way::home; // and is not tried again
+  if (begun_ > 0) last_[(begun_ - 1) % last_.size()].runs = runs_;
+  runs_ = 1;
+  if (period_ != 0 && ago(period_).region != region) lose_period();
   if (period_ != 0 && step_ == 0) {
     if (rounds_ > 0) end_round(now);
     begin_round(now);
   }
-  last_[begun_++ % last_.size()] = region;
+  last_[begun_++ % last_.size()] = {region, 0, place};
   if (period_ != 0)
     step_ = (step_ + 1) % period_;
   else
     find_period();
-  return moves_ && verdict_.pays;
+  return verdict_.pays ? now_ : Way::home;
+}
+
+// ago(period_) is the next region's visit in the round before, ago(period_ + 1) the present one's.
+Rounds::Next Rounds::next() const {
+  if (period_ == 0 || begun_ <= 2 * period_) return {};
+  if (runs_ != ago(period_ + 1).runs || runs_ != ago(2 * period_ + 1).runs) return {};
+  return {true, ago(period_).region, ago(period_).place};
 }
 
 // The shortest sequence that has just run twice.
@@ -37,7 +46,7 @@ void Rounds::find_period() {
   for (std::size_t period = least_period_; period <= std::min(begun_ / 2, k_most_regions);
        ++period) {
     std::size_t same = 1;
-    while (same <= period && ago(same) == ago(same + period))
+    while (same <= period && ago(same).region == ago(same + period).region)
       ++same;
     if (same <= period) continue;
     period_ = period;
@@ -51,15 +60,25 @@ void Rounds::find_period() {
 void Rounds::lose_period() {
   least_period_ = rounds_ > k_many_rounds ? 1 : period_ + 1;
   period_ = step_ = 0;
-  rounds_ = 0;
-  with_ = without_ = {};
-  moves_ = true;
+  rounds_ = of_look_ = 0;
+  usually_ = tried_times_ = {};
+  if (usual_ == Way::home) { // but what could be better has not been tried yet
+    usual_ = Way::at_begins;
+    compare_anew();
+  }
+  now_ = usual_;
 }
 
 void Rounds::begin_round(std::uint64_t now) {
-  if (until_look_ == 0 && with_.count == 0) until_look_ = between_; // nothing to compare with
-  moves_ = until_look_ > 0;
-  if (moves_) --until_look_;
+  if (until_look_ == 0 && usually_.count == 0) until_look_ = between_; // nothing to compare with
+  if (until_look_ > 0) {
+    now_ = usual_;
+    of_look_ = 0;
+    --until_look_;
+  } else {
+    now_ = tried_;
+    ++of_look_;
+  }
   ++rounds_;
   moved_ = false;
   round_began_ = now;
@@ -68,28 +87,72 @@ void Rounds::begin_round(std::uint64_t now) {
 
 void Rounds::end_round(std::uint64_t now) {
   const auto time = static_cast<double>(now - round_began_);
-  if (moves_) {
-    if (moved_ && until_look_ < std::min(between_, k_compared)) with_.add(time);
+  if (of_look_ == 0) {
+    const bool is_like_others = moved_ || usual_ == Way::home;
+    if (is_like_others && until_look_ < std::min(between_, k_compared)) usually_.add(time);
     return;
   }
-  without_.add(time - std::min(time, static_cast<double>(moving_))); // the way home is not its own
+  // The way home is not its own. Where memory moves, the round before left it as none of these do.
+  if (tried_ == Way::home)
+    tried_times_.add(time - std::min(time, static_cast<double>(moving_)));
+  else if (of_look_ == 1)
+    return;
+  else
+    tried_times_.add(time);
+  of_look_ = 0;
+  const unsigned looks = tried_times_.count;
   decide();
-  // The first finds memory at home and does not count. Not always as many: other work may come each
-  // so many rounds.
-  until_look_ = between_ + 1 + without_.count;
+  // The first finds memory elsewhere and does not count. Not always as many: other work may come
+  // each so many rounds.
+  until_look_ = between_ + 1 + looks;
 }
 
 void Rounds::decide() {
-  const double with = with_.mean(), without = without_.mean();
-  // The rounds at home are too few to tell their own noise.
-  const double variance = std::max(0.0, with_.squares / with_.count - with * with);
-  const double noise = std::max(std::sqrt(variance * (1.0 / with_.count + 1.0 / without_.count)),
-                                k_least_noise * with);
-  const bool sure = std::abs(with - without) > k_sure * noise;
-  if (!sure && without_.count < k_most_looks) return;
-  verdict_ = {true, !sure || with < without, with, without};
+  const double usually = usually_.mean(), tried = tried_times_.mean();
+  // The rounds of a look are too few to tell their own noise.
+  const double variance = std::max(0.0, usually_.squares / usually_.count - usually * usually);
+  const double noise =
+      std::max(std::sqrt(variance * (1.0 / usually_.count + 1.0 / tried_times_.count)),
+               k_least_noise * usually);
+  const bool sure = std::abs(usually - tried) > k_sure * noise;
+  if (!sure && tried_times_.count < k_most_looks) return;
+  time_of(usual_) = usually;
+  time_of(tried_) = tried;
+  compared_[static_cast<std::size_t>(tried_)] = true;
+  if (sure && tried < usually) usual_ = tried_;
+  usually_ = tried_times_ = {};
+  say();
+  choose_next();
+}
+
+// Home is compared first, with at_begins. If it is the usual way, the best other one is said.
+void Rounds::say() {
+  verdict_.known = true;
+  verdict_.way = usual_;
+  if (usual_ == Way::home) {
+    const double between = time_of(Way::between);
+    const bool is_best = between > 0 && between < time_of(Way::at_begins);
+    verdict_.way = is_best ? Way::between : Way::at_begins;
+  }
+  verdict_.with = time_of(verdict_.way);
+  verdict_.without = time_of(Way::home);
+}
+
+void Rounds::choose_next() {
+  for (const Way way : {Way::home, Way::between, Way::at_begins})
+    if (!compared_[static_cast<std::size_t>(way)]) {
+      tried_ = way;
+      return;
+    }
+  verdict_.pays = usual_ != Way::home;
+  compare_anew();
   between_ = std::min(between_ * k_again, k_most_between);
-  with_ = without_ = {};
+}
+
+void Rounds::compare_anew() {
+  compared_ = {};
+  compared_[static_cast<std::size_t>(usual_)] = true;
+  tried_ = usual_ == Way::home ? Way::at_begins : Way::home;
 }
 
 } // namespace omptier

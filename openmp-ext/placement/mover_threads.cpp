@@ -25,9 +25,22 @@ void* help(void* given) {
   return nullptr;
 }
 
+// Has no helpers before this is set; null: has them.
+__attribute__((tls_model("initial-exec"))) thread_local const std::atomic<bool>* waited_for_here =
+    nullptr;
+
 } // namespace
 
+NoMoverHelpers::NoMoverHelpers(const std::atomic<bool>& waited_for) {
+  waited_for_here = &waited_for;
+}
+
+NoMoverHelpers::~NoMoverHelpers() {
+  waited_for_here = nullptr;
+}
+
 unsigned mover_helpers(unsigned useful) {
+  if (waited_for_here != nullptr && !waited_for_here->load(std::memory_order_relaxed)) return 0;
   return std::min({useful, count_processors() - 1, k_most_mover_helpers});
 }
 

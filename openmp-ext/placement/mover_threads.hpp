@@ -4,6 +4,7 @@
 // is left if the process forks meanwhile: what they share lies on the stack of the caller.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 
 namespace omptier {
@@ -13,6 +14,15 @@ namespace omptier {
 unsigned mover_helpers(unsigned useful);
 
 inline constexpr unsigned k_most_mover_helpers = 3;
+
+// While one lives, its thread has no helpers until somebody waits for it.
+class NoMoverHelpers {
+public:
+  explicit NoMoverHelpers(const std::atomic<bool>& waited_for);
+  ~NoMoverHelpers();
+  NoMoverHelpers(const NoMoverHelpers&) = delete;
+  NoMoverHelpers& operator=(const NoMoverHelpers&) = delete;
+};
 
 // Calls work(argument) here and on so many further threads, and returns when all calls have. Work
 // divides itself: threads that cannot be created are simply missing. Work must not throw.

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <functional>
 #include <random>
 #include <string>
@@ -18,25 +19,33 @@ struct Program {
   double with = 0, without = 0; // nanoseconds of a region, moves not included
   double move = 0;              // of a region's moves
   std::function<double()> noise = [] { return 1.0; };
+  double hidden = 0; // of a region's moves, where they are made between regions
   Rounds rounds = {};
   std::uint64_t now = 1000;
   double moving = 0, in_vain = 0; // in all, and since it was said that it does not pay
   unsigned at_home = 0, regions = 0;
+  std::array<unsigned, 3> of_way{}; // regions
+  Rounds::Way last = Rounds::Way::at_begins;
 
   void run(unsigned count) {
     for (unsigned round = 0; round < count; ++round)
       for (const char region : sequence) {
         ++regions;
         const bool decided = rounds.verdict().known && !rounds.verdict().pays;
-        const bool moves = rounds.begin(static_cast<std::uint32_t>(region), now);
+        const Rounds::Way way = rounds.begin(static_cast<std::uint32_t>(region), now);
+        const bool moves = way != Rounds::Way::home;
+        ++of_way[static_cast<std::size_t>(way)];
         if (moves) {
+          const bool between = way == Rounds::Way::between && last == way;
+          const double waits = move - (between ? hidden : 0);
           moving += move;
           if (decided) in_vain += move;
-          if (move > 0) rounds.moved_for(static_cast<std::uint64_t>(move));
-          now += static_cast<std::uint64_t>(move);
+          if (move > 0) rounds.moved_for(static_cast<std::uint64_t>(waits));
+          now += static_cast<std::uint64_t>(waits);
         } else {
           ++at_home;
         }
+        last = way;
         now += static_cast<std::uint64_t>((moves ? with : without) * noise());
       }
   }
@@ -153,6 +162,87 @@ TEST(Rounds, DriftDoesNotDecide) {
     program.run(50);
     EXPECT_EQ(program.rounds.verdict().pays, without > 1.5e6);
   }
+}
+
+// Moves that cost the program nothing are found out, and those that would not pay at begins too.
+TEST(Rounds, MovesBetweenRegionsAreTried) {
+  for (const double without : {1.2e6, 2e6}) {
+    Program program{"ab", 1e6, without, 3e5};
+    program.hidden = 2.9e5;
+    program.run(30);
+    EXPECT_EQ(program.rounds.verdict().way, Rounds::Way::between);
+    EXPECT_TRUE(program.rounds.verdict().pays);
+    EXPECT_DOUBLE_EQ(program.rounds.verdict().with, 2.02e6);
+    EXPECT_DOUBLE_EQ(program.rounds.verdict().without, 2 * without);
+    program.of_way = {};
+    program.run(100);
+    EXPECT_GE(program.of_way[static_cast<std::size_t>(Rounds::Way::between)], 180u);
+  }
+}
+
+TEST(Rounds, MovesBetweenRegionsThatHideNothingEnd) {
+  Program program{"ab", 1e6, 2e6, 3e5};
+  program.hidden = -1e5;
+  program.run(30);
+  EXPECT_EQ(program.rounds.verdict().way, Rounds::Way::at_begins);
+  EXPECT_DOUBLE_EQ(program.rounds.verdict().with, 2.6e6);
+  EXPECT_LE(program.of_way[static_cast<std::size_t>(Rounds::Way::between)], 2 * 2u);
+}
+
+TEST(Rounds, TheNextRegionComesAfterAsManyRuns) {
+  Rounds rounds;
+  std::uint64_t now = 0;
+  const int places[2] = {};
+  const auto begin = [&](std::uint32_t region, unsigned runs) {
+    rounds.begin(region, now += 1000, &places[region - 7]);
+    for (unsigned run = 1; run < runs; ++run)
+      rounds.again();
+  };
+  for (int round = 0; round < 2; ++round) {
+    begin(7, 3);
+    EXPECT_FALSE(rounds.next().known) << "no round is known";
+    begin(8, 1);
+  }
+  begin(7, 1);
+  EXPECT_FALSE(rounds.next().known) << "it ran three times in the rounds before";
+  rounds.again();
+  EXPECT_FALSE(rounds.next().known);
+  rounds.again();
+  EXPECT_TRUE(rounds.next().known);
+  EXPECT_EQ(rounds.next().region, 8u);
+  EXPECT_EQ(rounds.next().place, &places[1]);
+  begin(8, 1);
+  EXPECT_EQ(rounds.next().region, 7u);
+  begin(7, 5); // another number of times
+  EXPECT_FALSE(rounds.next().known);
+  begin(8, 1);
+  begin(7, 5);
+  EXPECT_FALSE(rounds.next().known) << "five times in the last round, three before";
+  begin(8, 1);
+  begin(7, 5);
+  EXPECT_TRUE(rounds.next().known);
+}
+
+// Home was better than moves at begins when the rounds ended, but that was not all to be compared.
+TEST(Rounds, AnUnfinishedComparisonDecidesNothing) {
+  Program program{"ab", 1e6, 1.2e6, 3e5};
+  program.run(5); // the fifth round is at home
+  program.sequence = "cdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN";
+  program.of_way = {};
+  program.run(20);
+  EXPECT_TRUE(program.rounds.verdict().pays);
+  EXPECT_EQ(program.of_way[static_cast<std::size_t>(Rounds::Way::home)], 0u);
+}
+
+// The best way to move is not surely better than none.
+TEST(Rounds, TheVerdictTellsTheBestWay) {
+  Program program{"ab", 1e6, 1.2e6, 3e5};
+  program.hidden = 0.99e5;
+  program.run(40);
+  EXPECT_FALSE(program.rounds.verdict().pays);
+  EXPECT_EQ(program.rounds.verdict().way, Rounds::Way::between);
+  EXPECT_DOUBLE_EQ(program.rounds.verdict().with, 2.402e6);
+  EXPECT_DOUBLE_EQ(program.rounds.verdict().without, 2.4e6);
 }
 
 } // namespace

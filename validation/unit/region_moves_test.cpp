@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
+#include <vector>
 
 using namespace omptier;
 
@@ -90,6 +91,7 @@ protected:
     std::memset(block_, 1, k_bytes);
   }
   void TearDown() override {
+    begin();                      // waits for moves between regions
     end_region_moves_of_parent(); // for the next test
     EXPECT_TRUE(placer_->release(block_));
     placer_.reset();
@@ -195,6 +197,133 @@ TEST_F(RegionMovesTest, WhatDoesNotPayEnds) {
   EXPECT_TRUE(move_verdict().known);
   EXPECT_FALSE(move_verdict().pays);
   EXPECT_GT(move_verdict().with, move_verdict().without);
+}
+
+std::atomic<std::size_t> at_begins_bytes{0}, between_bytes{0};
+
+void note(const RegionMove& move) {
+  EXPECT_EQ(move.codeptr, address_of(move.to == MemoryKind::hbm ? region : other_region));
+  (move.between ? between_bytes : at_begins_bytes) += move.bytes;
+}
+
+int take_a_while_now_and_then(std::uintptr_t page, int, int) {
+  if (page / 4096 % 16 == 0) std::this_thread::sleep_for(std::chrono::microseconds(20));
+  return 0;
+}
+
+// A program that is slow where its data do not lie where the plan wants them, and works on
+// something else between regions, for as long as moves take.
+struct Alternating {
+  const PlanPlacement& placement;
+  Placer& placer;
+  const char* last_byte;
+
+  bool is_in(MemoryKind kind) const { return placer.ledger().used(kind) == k_bytes; }
+  bool arrives_in(MemoryKind kind, std::chrono::milliseconds within) const {
+    const auto end = std::chrono::steady_clock::now() + within;
+    while (!is_in(kind) && std::chrono::steady_clock::now() < end)
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    return is_in(kind);
+  }
+  void visit(void (*place)(), MemoryKind kind, MemoryKind next) const {
+    region_begins(placement, placer, address_of(place), note);
+    std::this_thread::sleep_for(std::chrono::milliseconds(is_in(kind) ? 1 : 100));
+    EXPECT_EQ(*last_byte, 1);
+    region_ends(placement, placer, address_of(place), note);
+    arrives_in(next, std::chrono::milliseconds(30));
+  }
+  void round() const {
+    visit(region, MemoryKind::hbm, MemoryKind::dram);
+    visit(other_region, MemoryKind::dram, MemoryKind::hbm);
+  }
+  // Until all of a round moves between regions; false if it never does.
+  bool run() const {
+    for (int round_number = 0; round_number < 60; ++round_number) {
+      const std::size_t at_begins = at_begins_bytes;
+      round();
+      if (move_verdict().way == Rounds::Way::between && at_begins_bytes == at_begins) return true;
+    }
+    return false;
+  }
+};
+
+TEST_F(RegionMovesTest, MovesBetweenRegionsAreTriedAndKept) {
+  made_up_nodes::verdict = take_a_while_now_and_then;
+  at_begins_bytes = between_bytes = 0;
+  const std::uint64_t before = move_totals(1).between + move_totals(2).between;
+  const Alternating program{placement_, *placer_, static_cast<char*>(block_) + k_bytes - 1};
+  EXPECT_TRUE(program.run());
+  EXPECT_GE(at_begins_bytes, 4 * k_bytes) << "of the first rounds";
+  EXPECT_GE(between_bytes, 2 * k_bytes);
+  begin(region);
+  EXPECT_GE(move_totals(1).between + move_totals(2).between, before + between_bytes);
+  EXPECT_TRUE(move_verdict().pays);
+  std::string why_not;
+  EXPECT_TRUE(placer_->is_sound(why_not, true)) << why_not;
+}
+
+// The same region runs again although another one was expected: its data come back at once.
+TEST_F(RegionMovesTest, AWrongGuessIsUndone) {
+  made_up_nodes::verdict = take_a_while_now_and_then;
+  const Alternating program{placement_, *placer_, static_cast<char*>(block_) + k_bytes - 1};
+  ASSERT_TRUE(program.run());
+  using std::chrono::seconds;
+  region_begins(placement_, *placer_, address_of(region), note);
+  EXPECT_TRUE(all_in_hbm());
+  region_ends(placement_, *placer_, address_of(region), note);
+  ASSERT_TRUE(program.arrives_in(MemoryKind::dram, seconds(20))) << "where the other wants it";
+  no_more_regions(); // which was said too early
+  for (int again = 0; again < 2; ++again) {
+    region_begins(placement_, *placer_, address_of(region), note);
+    EXPECT_TRUE(all_in_hbm()) << again;
+    region_ends(placement_, *placer_, address_of(region), note);
+  }
+}
+
+// Of threads that end the same region at once, one starts the moves.
+TEST_F(RegionMovesTest, ManyThreadsEndARegion) {
+  made_up_nodes::verdict = take_a_while_now_and_then;
+  const Alternating program{placement_, *placer_, static_cast<char*>(block_) + k_bytes - 1};
+  ASSERT_TRUE(program.run());
+  for (int round = 0; round < 10; ++round)
+    for (void (*place)() : {region, other_region}) {
+      region_begins(placement_, *placer_, address_of(place), note);
+      std::vector<std::thread> threads;
+      for (int i = 0; i < 4; ++i)
+        threads.emplace_back(
+            [&, place] { region_ends(placement_, *placer_, address_of(place), note); });
+      for (std::thread& thread : threads)
+        thread.join();
+    }
+  begin(region);
+  EXPECT_TRUE(all_in_hbm());
+}
+
+TEST_F(RegionMovesTest, AChildForkedBetweenRegionsMovesTheRest) {
+  made_up_nodes::verdict = take_a_while_now_and_then;
+  const Alternating program{placement_, *placer_, static_cast<char*>(block_) + k_bytes - 1};
+  ASSERT_TRUE(program.run());
+  region_begins(placement_, *placer_, address_of(region), note);
+  made_up_nodes::verdict = pause_once;
+  pauses = 1;
+  region_ends(placement_, *placer_, address_of(region), note);
+  ASSERT_TRUE(reached.try_acquire_for(std::chrono::seconds(20))) << "no pages are moved";
+  placer_->lock_all();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    placer_->forget_other_threads();
+    end_region_moves_of_parent();
+    placer_->unlock_all();
+    begin(region);
+    ::syscall(SYS_exit_group, all_in_hbm() ? 0 : 1);
+  }
+  placer_->unlock_all();
+  int status = -1;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  go_on.release();
+  begin(region); // waits for the thread
+  EXPECT_TRUE(all_in_hbm());
 }
 
 } // namespace

@@ -164,6 +164,24 @@ private:
 
 } // namespace
 
+std::vector<std::size_t> EarlierPlacement::completed(std::size_t unnamed) const {
+  std::vector<std::size_t> tiers;
+  for (std::size_t site = 0; site < workload.sites.size(); ++site) {
+    const std::optional<std::size_t>& kept = workload.sites[site].kept;
+    tiers.push_back(kept ? *kept : tier_of_site[site].value_or(unnamed));
+  }
+  return tiers;
+}
+
+std::size_t tier_of_unnamed(const Plan& plan, const std::vector<TierChoice>& tiers) {
+  std::vector<MemoryKind> kinds = plan.rest;
+  kinds.push_back(MemoryKind::dram);
+  for (const MemoryKind kind : kinds)
+    if (const auto at = std::ranges::find(tiers, kind, &TierChoice::kind); at != tiers.end())
+      return static_cast<std::size_t>(at - tiers.begin());
+  return tiers.size() - 1;
+}
+
 bool EarlierPlacement::names_any() const {
   return std::ranges::any_of(tier_of_site, [](const auto& tier) { return tier.has_value(); });
 }

@@ -21,7 +21,13 @@ struct EarlierPlacement {
   std::vector<std::optional<std::size_t>> tier_of_site;
 
   bool names_any() const;
+  // With what the user keeps elsewhere, and what the plan does not name.
+  std::vector<std::size_t> completed(std::size_t unnamed) const;
 };
+
+// Where what the plan does not name lies: where its "rest" says; else in DRAM, or in the slowest
+// kind where there is none. tiers: at least one.
+std::size_t tier_of_unnamed(const Plan& plan, const std::vector<TierChoice>& tiers);
 
 // plan: of the build that was recorded. summary: what the workload was made from.
 EarlierPlacement placed_by(const Plan& plan, Workload workload, const ProfileSummary& summary,

@@ -7,6 +7,7 @@
 #include "cli/advice_text.hpp"
 #include "cli/held_names.hpp"
 #include "cli/plan_for_build.hpp"
+#include "cli/tuned.hpp"
 #include "machine/as_platform.hpp"
 #include "model/cost.hpp"
 #include "platform/platform.hpp"
@@ -111,6 +112,10 @@ Parsed<AdviceInput> read_advice_input(const AdviceArguments& arguments, Symbols&
   static_cast<AdviceTarget&>(input) = *target;
   input.names = names_of(input.summary, symbols);
   input.tiers = usable_tiers(input.platform, input.capacity);
+  if (arguments.tuned.empty() || input.tiers.empty()) return input;
+  auto learned = learned_by(arguments, input);
+  if (!learned) return Outcome::failure("--tuned: " + learned.error());
+  input.learned = std::move(*learned);
   return input;
 }
 
@@ -123,6 +128,7 @@ Parsed<Workload> workload_for(const AdviceArguments& arguments, const AdviceInpu
                                     input.platform.last_level.of(threads));
   workload.threads = threads;
   workload.threads.gathers = input.gathers;
+  correct(workload, input.learned);
   for (const std::string& wish : arguments.keep)
     if (const std::string why = keep_sites(workload, input.tiers, wish); !why.empty())
       return Parsed<Workload>::failure("--keep " + why);
@@ -188,6 +194,8 @@ void print_limits(const char* command, const AdviceArguments& arguments, const A
                  "omptier %s: %s: no samples, so nothing is known of what is accessed; record a "
                  "longer run, or more often (omptier record --rate)\n",
                  command, arguments.profiles[0].c_str());
+  if (const std::string line = learned_in_words(arguments, input); !line.empty())
+    std::fprintf(stderr, "omptier %s: %s\n", command, line.c_str());
   for (const std::string& line : {kinds_not_there(input), assumptions(arguments, input, workload),
                                   estimates_in_words(input.tiers)})
     if (!line.empty()) std::fprintf(stderr, "omptier %s: %s\n", command, line.c_str());
@@ -218,6 +226,8 @@ void add_advice_options(CLI::App& command, AdviceArguments& arguments,
   command.add_option("--keep", arguments.keep,
                      "NAME=KIND: what has NAME in its name stays in this kind, such as grid=hbm; "
                      "may be repeated");
+  command.add_option("--tuned", arguments.tuned,
+                     "Correct the model by the runs of omptier tune in this file, such as my.tune");
   command.add_flag("--force", arguments.force, "Join profiles of different programs");
   command.add_flag("--resolve", arguments.resolve, k_resolve_help);
 }

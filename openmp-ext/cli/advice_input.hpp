@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "cli/chosen_machine.hpp"
 #include "cli/report_text.hpp"
+#include "tuning/learned.hpp"
 
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@ struct AdviceArguments {
   std::string capacity, nodes, xml;
   MachineChoice machine;
   std::vector<std::string> keep;
+  std::string tuned;    // file of omptier tune; "" = none
   unsigned threads = 0; // 0: as recorded
   bool force = false, resolve = false;
 };
@@ -37,11 +39,13 @@ struct AdviceInput : AdviceTarget {
   CapacityByKind capacity;
   ProfileNames names;
   std::vector<TierChoice> tiers; // as usable_tiers()
+  Learned learned;               // of --tuned
 };
 
 // A failure is one line, or more where a file of a machine is wrong.
 Parsed<AdviceInput> read_advice_input(const AdviceArguments& arguments, Symbols& symbols);
 
+// As learned by --tuned, where it is given.
 Parsed<Workload> workload_for(const AdviceArguments& arguments, const AdviceInput& input,
                               const Terms& terms = {});
 // Every site as a whole: not its blocks or ranges.

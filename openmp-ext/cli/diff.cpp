@@ -150,26 +150,13 @@ struct Priced {
   }
 };
 
-// What the plan does not name lies where its "rest" says; else in DRAM, or in the slowest kind
-// where there is none.
-std::size_t tier_of_unnamed(const Plan& plan, const std::vector<TierChoice>& tiers) {
-  std::vector<MemoryKind> kinds = plan.rest;
-  kinds.push_back(MemoryKind::dram);
-  for (const MemoryKind kind : kinds)
-    if (const auto at = std::ranges::find(tiers, kind, &TierChoice::kind); at != tiers.end())
-      return static_cast<std::size_t>(at - tiers.begin());
-  return tiers.size() - 1;
-}
-
 Priced priced(const Plan& plan, EarlierPlacement placed, const std::vector<TierChoice>& tiers) {
   const std::size_t unnamed = tier_of_unnamed(plan, tiers);
-  Priced made{std::move(placed.workload), {}, {}};
-  for (std::size_t site = 0; site < made.workload.sites.size(); ++site) {
-    const SiteDemand& demand = made.workload.sites[site];
-    const auto tier = demand.kept ? demand.kept : placed.tier_of_site[site];
-    if (!tier && demand.is_free()) made.unnamed_in = tiers[unnamed].kind;
-    made.tier_of_site.push_back(tier.value_or(unnamed));
-  }
+  Priced made{{}, placed.completed(unnamed), {}};
+  for (std::size_t site = 0; site < placed.workload.sites.size(); ++site)
+    if (!placed.tier_of_site[site] && placed.workload.sites[site].is_free())
+      made.unnamed_in = tiers[unnamed].kind;
+  made.workload = std::move(placed.workload);
   return made;
 }
 
@@ -381,7 +368,7 @@ void add_diff(CLI::App& app, CommandContext& context) {
       "Kinds to price, with bytes: dram:64M,nvm:16G (plans are not checked for room)");
   auto* profiles = command->get_option("profiles")->required(false);
   for (const char* option : {"--capacity", "--xml", "--nodes", "--machine", "--machine-file",
-                             "--threads", "--keep", "--force", "--resolve"})
+                             "--threads", "--keep", "--tuned", "--force", "--resolve"})
     command->get_option(option)->needs(profiles);
   command->add_flag("--json", arguments->json, "The differences as JSON instead of text");
   command->callback([&context, arguments] { context.status = diff_command(*arguments); });

@@ -13,6 +13,7 @@
 #include "cli/temporary_folder.hpp"
 #include "cli/tune_runs.hpp"
 #include "cli/tune_text.hpp"
+#include "cli/tuned.hpp"
 #include "cli/written_profiles.hpp"
 #include "machine/hash.hpp"
 #include "tuning/advised_groups.hpp"
@@ -45,18 +46,6 @@ struct TuneArguments : AdviceArguments {
   bool json = false;
   std::vector<std::string> command;
 };
-
-std::string content_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-std::string hash_of_profiles(const std::vector<std::string>& profiles) {
-  std::string hashes;
-  for (const std::string& profile : profiles)
-    hashes += hash_text(content_of(profile));
-  return hash_text(hashes);
-}
 
 // What a run's time depends on beside the plan: program, arguments, and what threads read.
 std::string conditions_of(const TuneArguments& arguments) {
@@ -125,6 +114,7 @@ std::string nothing_to_tune(const TuneArguments& arguments, const AdviceInput& i
 // The search's runs: from the file, or of the program.
 class Tuning {
 public:
+  // plan: for the recorded build.
   Tuning(const TuneArguments& arguments, Trial advised, RunList& list, ProgramRuns& runs,
          std::function<Plan(const Trial&)> plan)
       : arguments_(arguments), plan_(std::move(plan)), advised_(std::move(advised)), list_(list),
@@ -132,7 +122,8 @@ public:
 
   Parsed<Measured> measure(const Trial& trial, const std::string& what) {
     ++count_;
-    const Plan plan = plan_(trial);
+    const Plan recorded = plan_(trial);
+    const Plan plan = plan_for_build(recorded, path_of_program(arguments_.command[0])).plan;
     const std::string key = hash_text(write_plan(plan) + '\0' + conditions_);
     auto stored = list_.take(key);
     while (stored && !stored->failure.empty() && trial == advised_)
@@ -142,7 +133,7 @@ public:
       auto made = run(plan, what);
       if (!made) return Parsed<Measured>::failure(made.error());
       stored = *made;
-      if (!list_.append(key, *stored))
+      if (!list_.append(key, *stored, recorded))
         return Parsed<Measured>::failure("the runs' file cannot be written");
     }
     if (trial == advised_ && stored->failure.empty()) {
@@ -183,8 +174,12 @@ private:
     const auto made = runs_.run(
         path, advised_seconds_ > 0 ? std::max(k_most_times * advised_seconds_, k_least_limit) : 0);
     if (!made) return Outcome::failure("interrupted");
-    return StoredRun{made->metric.value_or(made->seconds), made->seconds, made->failure, what,
-                     made->not_placed};
+    return StoredRun{made->metric.value_or(made->seconds),
+                     made->seconds,
+                     made->failure,
+                     what,
+                     made->not_placed,
+                     hash_text(conditions_)};
   }
 
   void report(const StoredRun& run, bool is_known) const {
@@ -336,9 +331,8 @@ int tune_advice(const CommandContext& context, const TuneArguments& arguments,
   std::optional<std::regex> metric;
   if (!arguments.metric.empty()) metric = *metric_regex(arguments.metric);
   ProgramRuns runs(*launched, metric, arguments.json ? STDERR_FILENO : STDOUT_FILENO);
-  Tuning tuning(arguments, problem.advised(), *list, runs, [&](const Trial& trial) {
-    return plan_for_build(plans.of(trial), path_of_program(arguments.command[0])).plan;
-  });
+  Tuning tuning(arguments, problem.advised(), *list, runs,
+                [&](const Trial& trial) { return plans.of(trial); });
   const TuningResult result =
       tune(problem, arguments.search, [&](const Trial& trial, const std::string& what) {
         return tuning.measure(trial, what);
@@ -393,6 +387,7 @@ void add_tune(CLI::App& app, CommandContext& context) {
   add_advice_options(*command, *arguments,
                      "Bytes that may be used of each kind, such as dram:64M,hbm:0; also the limit "
                      "while the program runs");
+  command->remove_option(command->get_option("--tuned")); // it is what comes of this
   command->get_option("profiles")->expected(1)->allow_extra_args(false);
   command->add_option("--metric", arguments->metric,
                       "Compare by a figure that the program prints, not by time: a regular "

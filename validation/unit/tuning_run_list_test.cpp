@@ -35,9 +35,10 @@ TEST_F(RunLists, EachRunIsFoundOnce) {
     auto list = RunList::open(path_, "app", "0123");
     ASSERT_TRUE(list) << list.error();
     EXPECT_EQ(list->known(), 0u);
-    EXPECT_TRUE(list->append("k1", {1.5, 1.6, "", "as advised", ""}));
-    EXPECT_TRUE(list->append("k2", {0, 2.5, "ended with status 3", "grid in NVM", "a warning"}));
-    EXPECT_TRUE(list->append("k1", {1.25, 1.3, "", "as advised", ""}));
+    EXPECT_TRUE(list->append("k1", {1.5, 1.6, "", "as advised", "", ""}, {}));
+    EXPECT_TRUE(
+        list->append("k2", {0, 2.5, "ended with status 3", "grid in NVM", "a warning", ""}, {}));
+    EXPECT_TRUE(list->append("k1", {1.25, 1.3, "", "as advised", "", ""}, {}));
     EXPECT_FALSE(list->take("k1")) << "a run of this search was taken for an earlier one";
   }
   auto list = RunList::open(path_, "app", "0123");
@@ -56,14 +57,14 @@ TEST_F(RunLists, EachRunIsFoundOnce) {
 TEST_F(RunLists, ALineThatWasCutOffIsDropped) {
   {
     auto list = RunList::open(path_, "app", "0123");
-    ASSERT_TRUE(list && list->append("k", {1, 1, "", "", ""}));
+    ASSERT_TRUE(list && list->append("k", {1, 1, "", "", "", ""}, {}));
   }
   std::ofstream(path_, std::ios::app) << "{\"key\":\"k\",\"fig";
   {
     auto list = RunList::open(path_, "app", "0123");
     ASSERT_TRUE(list) << list.error();
     EXPECT_EQ(list->known(), 1u);
-    EXPECT_TRUE(list->append("k", {2, 2, "", "", ""}));
+    EXPECT_TRUE(list->append("k", {2, 2, "", "", "", ""}, {}));
   }
   auto list = RunList::open(path_, "app", "0123");
   ASSERT_TRUE(list) << list.error();
@@ -84,6 +85,43 @@ TEST_F(RunLists, OthersAreRefusedAndStayAsTheyAre) {
   std::ofstream(path_)
       << "{\"omptier_tune\":1,\"program\":\"app\",\"profile\":\"0123\"}\n{\"key\":1}\n";
   EXPECT_NE(problem_with("app", "0123").find("no figure"), std::string::npos);
+}
+
+// Failures, data that lay elsewhere and runs of an earlier command do not count.
+TEST_F(RunLists, PlansAreFoundWithTheirFigures) {
+  const auto plan = [](MemoryKind kind) {
+    Plan made;
+    made.program = "app";
+    made.modules = {{"build-id:1", "app"}};
+    PlanEntry entry;
+    entry.kinds = {kind};
+    entry.frames.resize(1);
+    made.entries = {entry};
+    return made;
+  };
+  {
+    auto list = RunList::open(path_, "app", "0123");
+    ASSERT_TRUE(list) << list.error();
+    const auto append = [&](const char* key, double figure, const char* conditions, const Plan& of,
+                            const char* failure = "", const char* elsewhere = "") {
+      EXPECT_TRUE(list->append(key, {figure, 1, failure, "", elsewhere, conditions}, of));
+    };
+    append("k0", 9, "4 threads", plan(MemoryKind::hbm));
+    append("k1", 1.5, "8 threads", plan(MemoryKind::dram));
+    append("k2", 0, "8 threads", plan(MemoryKind::nvm), "ended with status 3");
+    append("k1", 1.25, "8 threads", plan(MemoryKind::dram));
+    append("k3", 1, "8 threads", plan(MemoryKind::nvm), "", "a warning");
+    append("k4", 2, "8 threads", plan(MemoryKind::nvm));
+  }
+  const auto measured = measured_plans(path_, "0123");
+  ASSERT_TRUE(measured) << measured.error();
+  ASSERT_EQ(measured->size(), 2u);
+  EXPECT_EQ(measured->at(0).figures, (std::vector<double>{1.5, 1.25}));
+  EXPECT_EQ(measured->at(0).plan.entries.at(0).kinds.at(0), MemoryKind::dram);
+  EXPECT_EQ(measured->at(1).figures, std::vector<double>{2});
+  EXPECT_EQ(measured->at(1).plan.entries.at(0).kinds.at(0), MemoryKind::nvm);
+  EXPECT_NE(measured_plans(path_, "4567").error().find("another profile"), std::string::npos);
+  EXPECT_NE(measured_plans(path_ + "x", "0123").error().find("cannot be read"), std::string::npos);
 }
 
 TEST_F(RunLists, OneProcessAtATime) {

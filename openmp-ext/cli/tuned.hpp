@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What `omptier tune` measured of a program, for those that predict (--tuned).
+#pragma once
+
+#include "cli/advice_input.hpp"
+#include "tuning/learned.hpp"
+
+#include <string>
+#include <vector>
+
+namespace omptier {
+
+// By which a file of runs knows the profiles that it was tuned from.
+std::string hash_of_profiles(const std::vector<std::string>& profiles);
+
+// From the file that the arguments name. A failure is one line.
+Parsed<Learned> learned_by(const AdviceArguments& arguments, const AdviceInput& input);
+
+// What it changed, in one line; "" if no file is named.
+std::string learned_in_words(const AdviceArguments& arguments, const AdviceInput& input);
+
+} // namespace omptier

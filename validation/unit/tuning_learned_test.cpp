@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What is learned from measured runs of programs whose accesses and work are known.
+#include "tuning/learned.hpp"
+
+#include "advisor/together.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+namespace omptier {
+namespace {
+
+constexpr std::uint64_t MiB = 1 << 20;
+const std::vector<TierChoice> k_tiers = {{MemoryKind::dram, 1024 * MiB, {80, 80, 100e9, 100e9}},
+                                         {MemoryKind::nvm, 1024 * MiB, {300, 900, 30e9, 10e9}}};
+
+// Arrays that one loop gathers from, with these shares of its accesses.
+Workload workload_of(const std::vector<double>& shares, double work = 8e9) {
+  Workload workload;
+  workload.loop_work = {work};
+  workload.rest = work / 8;
+  workload.threads = 4;
+  for (const double share : shares) {
+    SiteDemand& site = workload.sites.emplace_back();
+    site.site = workload.sites.size() - 1;
+    site.live = {{0, 100, 40 * MiB}};
+    site.demand.of(Manner::scattered_load) = 1e8 * share;
+    site.by_loop = {{0, 1}};
+    site.share = share;
+  }
+  return workload;
+}
+
+double time_of(const Workload& workload, const std::vector<std::size_t>& tiers) {
+  return predicted_time(workload, k_tiers, tiers) + workload.rest;
+}
+
+using Placements = std::vector<std::vector<std::size_t>>;
+
+// Figures of the truth, in another unit, under placements of what is believed.
+std::vector<MeasuredPlacement> measured(const Workload& believed, const Workload& truth,
+                                        const Placements& placements, double noise = 0) {
+  std::mt19937 bits(5);
+  std::normal_distribution<double> normal(0, 1);
+  std::vector<MeasuredPlacement> all;
+  for (const auto& tiers : placements) {
+    MeasuredPlacement& one = all.emplace_back(MeasuredPlacement{believed, tiers, {}});
+    for (int run = 0; run < 3; ++run)
+      one.figures.push_back(1e-6 * time_of(truth, tiers) * std::exp(noise * normal(bits)));
+  }
+  return all;
+}
+
+const Placements k_one_at_a_time = {{1, 1, 1}, {0, 1, 1}, {1, 0, 1}, {1, 1, 0}};
+
+// How much faster the model says a placement is, over the truth.
+double error_of(const Workload& believed, const Workload& truth,
+                const std::vector<std::size_t>& tiers) {
+  const std::vector<std::size_t> slow(tiers.size(), 1);
+  return std::abs(time_of(believed, slow) / time_of(believed, tiers) /
+                      (time_of(truth, slow) / time_of(truth, tiers)) -
+                  1);
+}
+
+TEST(Learned, FactorsOfASiteAndOfWorkAreFound) {
+  const Workload believed = workload_of({0.4, 0.3, 0.3}), truth = workload_of({0.4, 0.6, 0.3}, 4e9);
+  const Learned learned = learn(measured(believed, truth, k_one_at_a_time), k_tiers);
+  EXPECT_EQ(learned.placements, 4u);
+  EXPECT_EQ(learned.runs, 12u);
+  EXPECT_GT(learned.error_before, 0.05);
+  EXPECT_LT(learned.error_after, 0.01);
+  EXPECT_GT(learned.accesses.at(1), 1.4 * learned.accesses.at(0));
+  EXPECT_LT(learned.work, 0.9);
+  Workload corrected = believed;
+  correct(corrected, learned);
+  const std::vector<std::size_t> unseen = {0, 0, 1}; // two at a time was not measured
+  EXPECT_LT(error_of(corrected, truth, unseen), 0.2 * error_of(believed, truth, unseen));
+}
+
+TEST(Learned, ARightModelStaysAsItIs) {
+  const Workload believed = workload_of({0.4, 0.3, 0.3});
+  const Learned learned = learn(measured(believed, believed, k_one_at_a_time), k_tiers);
+  EXPECT_LT(learned.error_before, 1e-9);
+  for (const auto& [site, factor] : learned.accesses)
+    EXPECT_NEAR(factor, 1, 1e-6) << site;
+  EXPECT_NEAR(learned.work, 1, 1e-6);
+}
+
+TEST(Learned, NoiseMisleadsLittle) {
+  const Workload believed = workload_of({0.4, 0.3, 0.3});
+  const Learned learned = learn(measured(believed, believed, k_one_at_a_time, 0.01), k_tiers);
+  Workload corrected = believed;
+  correct(corrected, learned);
+  EXPECT_LT(error_of(corrected, believed, {0, 0, 1}), 0.03);
+}
+
+TEST(Learned, SitesThatStayedAreLeftAlone) {
+  const Workload believed = workload_of({0.4, 0.3, 0.3}), truth = workload_of({0.8, 0.3, 0.3});
+  const Learned learned = learn(measured(believed, truth, {{1, 1, 1}, {1, 0, 1}}), k_tiers);
+  EXPECT_FALSE(learned.accesses.contains(0));
+  EXPECT_TRUE(learned.accesses.contains(1));
+}
+
+TEST(Learned, OnePlacementSaysNothing) {
+  const Workload believed = workload_of({0.4, 0.3, 0.3});
+  const Learned learned = learn(measured(believed, believed, {{1, 1, 1}}), k_tiers);
+  EXPECT_FALSE(learned.any());
+  EXPECT_FALSE(learn({}, k_tiers).any());
+  Workload corrected = believed;
+  correct(corrected, learned);
+  EXPECT_DOUBLE_EQ(time_of(corrected, {0, 1, 1}), time_of(believed, {0, 1, 1}));
+}
+
+} // namespace
+} // namespace omptier

@@ -112,8 +112,9 @@ public:
   }
 
 private:
-  double density(std::size_t site, std::size_t tier) const {
-    return std::abs(times_.change(site, tier)) /
+  // What a move costs by byte; below 0: saves.
+  double cost_density(std::size_t site, std::size_t tier) const {
+    return times_.change(site, tier) /
            static_cast<double>(std::max<std::uint64_t>(needs_.of(site).bytes, 1));
   }
   // Those in the tier that lose about as much per byte as the site gains there, with later names:
@@ -122,11 +123,12 @@ private:
                                                         std::span<const std::size_t> rank,
                                                         std::span<const std::size_t> order) const {
     std::vector<std::vector<std::size_t>> others;
-    const double wanted = density(site, tier);
+    const double wanted = -cost_density(site, tier);
+    if (!(wanted > 0)) return others;
     for (std::size_t at = order.size(); at-- > 0 && rank[order[at]] > rank[site];) {
       const std::size_t other = order[at];
       if (where_[other] != tier ||
-          !(std::abs(density(other, where_[site]) / wanted - 1) < k_as_dense))
+          !(std::abs(cost_density(other, where_[site]) / wanted - 1) < k_as_dense))
         continue;
       if (others.empty() || rank[others.back()[0]] != rank[other]) others.emplace_back();
       others.back().push_back(other);

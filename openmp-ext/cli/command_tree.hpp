@@ -28,7 +28,7 @@ struct OptionText {
   bool takes_value = false;
   bool value_needed = false; // else only "--name=value" is sure to be its value
   bool required = false, repeated = false;
-  std::vector<std::string> excludes; // first names of options
+  std::vector<std::string> excludes; // other options, each by its first long name
 };
 
 struct CommandText {

@@ -28,7 +28,7 @@ bool is_option(const std::string& word) {
 // What the words before the last one say about it.
 struct Before {
   const OptionText* value_of = nullptr; // the last word is this option's value
-  std::set<std::string> used;           // first names of options
+  std::set<std::string> used;           // all names of the options that are there
   std::size_t positionals = 0;          // words that are none of options
   bool options_end = false;             // "--" was there
   bool program = false;                 // another program's words have begun, at program_at
@@ -71,7 +71,7 @@ Before read_words(const CommandText& command, Words words) {
     }
     option = find_option(command, word.substr(0, word.find('=')));
     if (option == nullptr) continue;
-    before.used.insert(option->names.back());
+    before.used.insert(option->names.begin(), option->names.end());
     if (option->takes_value && word.find('=') == word.npos) before.value_of = option;
   }
   return before;

@@ -91,6 +91,8 @@ def case_help(bench):
 
 def on_terminal(bench, command, keys, limit, until=None, **environment):
     """What the command prints on a terminal of its own, to its end, or until the predicate holds."""
+    there = shutil.which(command[0], path=bench.environment["PATH"])
+    check(there, f"{command[0]} is missing (apt-get install {command[0]})")
     child, terminal = pty.fork()
     if child == 0:
         os.chdir(bench.folder)
@@ -174,6 +176,7 @@ def case_zsh(bench):
 
 
 def case_fish(bench):
+    check(shutil.which("fish"), "fish is missing (apt-get install fish)")
     got = {}
     for line in LINES:
         said = bench.run("fish", "--no-config", "-c",

@@ -30,7 +30,9 @@ _omptier() {
       ;;
     ":program "*)
       i=${first[${answer#:program }]}
-      if declare -F _command_offset > /dev/null; then
+      if declare -F _comp_command_offset > /dev/null; then # bash-completion from 2.12 on
+        _comp_command_offset "$i"
+      elif declare -F _command_offset > /dev/null; then
         _command_offset "$i"
       elif ((COMP_CWORD == i)); then
         compopt -o filenames 2> /dev/null

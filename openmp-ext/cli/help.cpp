@@ -37,14 +37,23 @@ bool show_by_pager(const std::string& pager, const std::string& text) {
   return !WIFEXITED(status) || WEXITSTATUS(status) < 126;
 }
 
-// Only of less, ours or the user's, is it known that it shows bold letters.
+std::string variable(const char* name) {
+  const char* text = std::getenv(name);
+  return text != nullptr ? text : "";
+}
+
 int show(const std::string& text) {
   if (::isatty(STDOUT_FILENO) == 0) return write_file("help", "-", text);
-  const char* set = std::getenv("PAGER");
-  const std::string pager = set != nullptr && *set != '\0' ? set : "less -R";
-  const bool shows_bold = pager.starts_with("less");
-  if (show_by_pager(pager, shows_bold ? with_bold_headings(text) : text)) return 0;
-  return write_file("help", "-", with_bold_headings(text));
+  const bool knows_bold = !variable("TERM").empty() && variable("TERM") != "dumb";
+  const std::string own = "less -R 2>/dev/null"; // there may be none
+  const std::string pager = variable("PAGER").empty() ? own : variable("PAGER");
+  // Of others than less it is not known that they pass bold letters on, nor of less without R.
+  const std::string less = variable("LESS");
+  const bool passes_bold =
+      pager == own || (pager.starts_with("less") && (less.empty() || less.find('R') != less.npos));
+  const std::string bold = knows_bold ? with_bold_headings(text) : text;
+  if (show_by_pager(pager, passes_bold ? bold : text)) return 0;
+  return write_file("help", "-", bold);
 }
 
 std::string read_page(const std::string& path) {

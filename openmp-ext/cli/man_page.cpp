@@ -137,9 +137,11 @@ std::string head(const std::string& name, const CommandText& command, std::strin
   std::string page = name;
   for (char& c : page)
     if (c == ' ') c = '-';
+  std::string what = command.description;
+  if (what.ends_with('.')) what.pop_back();
   return ".TH " + plain(upper(page)) + " 1 \"\" \"OMPTier " + std::string(version) +
-         "\" \"OMPTier\"\n.nh\n.ad l\n.SH NAME\n" + plain(page) + " \\- " +
-         plain(command.description) + "\n.SH SYNOPSIS\n" + synopsis(name, command);
+         "\" \"OMPTier\"\n.nh\n.ad l\n.SH NAME\n" + plain(page) + " \\- " + plain(what) +
+         "\n.SH SYNOPSIS\n" + synopsis(name, command);
 }
 
 ManPage page_of_command(const CommandText& root, const CommandText& command,

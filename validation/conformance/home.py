@@ -82,7 +82,7 @@ def case_help(bench):
     for pager, wanted in (("cat >paged", "# MPI"), ("less >paged", "\033[1m# MPI\033[0m"), ("no-such-pager", "")):
         paged = bench.folder / "paged"
         paged.unlink(missing_ok=True)
-        shown = on_terminal(bench, ["omptier", "help", "mpi"], b"", 10, PAGER=pager)
+        shown = on_terminal(bench, ["omptier", "help", "mpi"], b"", 10, PAGER=pager, TERM="xterm")
         if wanted:
             check(paged.read_text().startswith(wanted), f"{pager}: {paged.read_text()[:40]!r}")
         else:

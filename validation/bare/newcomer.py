@@ -172,7 +172,7 @@ def packages(job, bare, page):
     installed = files_of(bare.root)
     ours = {line[1:] for line in bare.run("dpkg -L omptier omptier-dev omptier-machine").splitlines()
             if line.startswith("/usr/")}
-    bare.run("omptier check ./my_program", says=["works +memory", "works +sampling|limited +sampling"])
+    bare.run("omptier check ./my_program", says=["OMPTier runtime +in /usr/lib/omptier", "libomp.so.5, which OMPTier provides"])
     bare.run("omptier record -o my.profile -- ./my_program")
     options = page.inline("advise my.profile --machine").split("my.profile ")[1]
     bare.run(f"omptier advise my.profile -o my.plan {options}", says=["nuclide", "Plan written to my.plan"])
@@ -189,7 +189,8 @@ def packages(job, bare, page):
     left |= {path.name for path in (bare.root / "var/lib/dpkg/info").glob("omptier*")}
     if len(ours) < 50 or left or before - after:
         bare.wrong.append(f"purging {len(ours)} files leaves {sorted(left)[:5]}, takes {sorted(before - after)[:5]}")
-    job.run(f"apt-get -qy install --no-install-recommends ./{built}/omptier_*.deb ./{built}/omptier-dev_*.deb")
+    job.run("rm -r /opt/omptier && apt-get -qy install --no-install-recommends "
+            f"./{built}/omptier_*.deb ./{built}/omptier-dev_*.deb")
     compile_against(job, page)
     print(f"  {span.seconds():7.1f} s  the packages, installed, used and removed", flush=True)
 

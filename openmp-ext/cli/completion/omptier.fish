@@ -23,8 +23,8 @@ function __omptier_complete
             else
                 complete -C "$typed"
             end
-        case '?*'
-            printf '%s\n' $lines
+        case '*'
+            string join \n -- $lines
     end
 end
 

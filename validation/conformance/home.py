@@ -3,6 +3,7 @@
 """home.py CASE BUILD SOURCE: OMPTier where people work.
 
 man       the man pages are read by groff without a warning, and name every option of every command
+values    what each option of every command takes completes as --help says
 help      the pages of docs/ offline; an unknown topic; the pager
 bash, zsh, fish   the shell itself completes a command line, from the scripts that are installed
 module    the modulefile, by Lmod: loaded, used, unloaded without a trace
@@ -66,6 +67,31 @@ def case_man(bench):
     shown = bench.run("groff", "-man", "-Tascii", "-P-cbou", folder / "omptier.1").stdout
     for variable in re.findall(r"^(OMPTIER_\w+)", bench.run("omptier", "check", "--variables").stdout, re.M):
         check(variable in shown, f"omptier.1 lacks {variable}")
+
+
+def case_values(bench):
+    seen = set()
+    for name in bench.commands():
+        for option, word in re.findall(r"^  (?:-\w,)?(--[\w-]+) ([A-Z{]\S*)", bench.run("omptier", name, "--help").stdout,
+                                       re.M):
+            if word in ("Excludes:", "Needs:"):  # a flag
+                continue
+            offered = bench.run("omptier", "complete", "--", name, option, "").stdout.splitlines()
+            choices = re.search(r"{(.*)}", word)
+            if choices:
+                check(offered == choices.group(1).split(","), f"{name} {option} {word}: offers {offered}")
+                word = "{}"
+            elif word == "FILE":
+                check(offered == [":files"], f"{name} {option} FILE: offers {offered}")
+            elif word in ("MACHINE", "COLUMN", "COLUMN,..."):
+                check(len(offered) > 3, f"{name} {option} {word}: offers {offered}")
+            else:
+                check(not offered, f"{name} {option} {word}: offers {offered}")
+            seen.add(word)
+    check(seen >= {"{}", "FILE", "MACHINE", "COLUMN", "KIND:SIZE,..."}, f"values are of these kinds only: {seen}")
+    machines = bench.run("omptier", "complete", "--", "advise", "--machine", "").stdout.split()
+    listed = bench.run("omptier", "sandbox", "--list").stdout
+    check(all(re.search(rf"^{machine}\b", listed, re.M) for machine in machines), f"{machines}: not in sandbox --list")
 
 
 def case_help(bench):

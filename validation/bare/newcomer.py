@@ -172,7 +172,8 @@ def packages(job, bare, page):
     installed = files_of(bare.root)
     ours = {line[1:] for line in bare.run("dpkg -L omptier omptier-dev omptier-machine").splitlines()
             if line.startswith("/usr/")}
-    bare.run("omptier check ./my_program", says=["OMPTier runtime +in /usr/lib/omptier", "libomp.so.5, which OMPTier provides"])
+    bare.run("omptier check ./my_program",
+             says=["OMPTier runtime +in /usr/lib/omptier", "libomp.so.5, which OMPTier provides"])
     bare.run("omptier record -o my.profile -- ./my_program")
     options = page.inline("advise my.profile --machine").split("my.profile ")[1]
     bare.run(f"omptier advise my.profile -o my.plan {options}", says=["nuclide", "Plan written to my.plan"])

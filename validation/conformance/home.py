@@ -72,8 +72,8 @@ def case_man(bench):
 def case_values(bench):
     seen = set()
     for name in bench.commands():
-        for option, word in re.findall(r"^  (?:-\w,)?(--[\w-]+) ([A-Z{]\S*)", bench.run("omptier", name, "--help").stdout,
-                                       re.M):
+        text = bench.run("omptier", name, "--help").stdout
+        for option, word in re.findall(r"^  (?:-\w,)?(--[\w-]+) ([A-Z{]\S*)", text, re.M):
             if word in ("Excludes:", "Needs:"):  # a flag
                 continue
             offered = bench.run("omptier", "complete", "--", name, option, "").stdout.splitlines()

@@ -30,6 +30,12 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|amd64|AMD64")
   set(OMPTIER_DECODER Zydis::Zydis)
 endif()
 
+# A folder of our own: where the loader looks by itself, our libgomp.so.1 would become that of every program.
+set(OMPTIER_INSTALL_LIBDIR ${CMAKE_INSTALL_LIBDIR}/omptier CACHE STRING
+    "Where OMPTier's libraries and its OpenMP runtime are installed, all together; not where the loader looks")
+set(OMPTIER_INSTALL_OMP_INCLUDE_DIR ${CMAKE_INSTALL_INCLUDEDIR}/omptier CACHE STRING
+    "Where omp.h is installed; not where compilers look by themselves")
+
 set(OMPTIER_SOURCE_DIR ${CMAKE_CURRENT_SOURCE_DIR})
 set(OMPTIER_EXT_DIR ${CMAKE_CURRENT_SOURCE_DIR}/openmp-ext)
 

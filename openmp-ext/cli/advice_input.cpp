@@ -204,14 +204,17 @@ void print_limits(const char* command, const AdviceArguments& arguments, const A
 void add_advice_options(CLI::App& command, AdviceArguments& arguments,
                         const std::string& capacity_help) {
   command.add_option("profiles", arguments.profiles, "Profiles written by omptier record")
+      ->type_name("FILE")
       ->required();
-  command.add_option("--capacity", arguments.capacity, capacity_help);
+  command.add_option("--capacity", arguments.capacity, capacity_help)->type_name("KIND:SIZE,...");
   auto* xml = command.add_option(
       "--xml", arguments.xml,
       "hwloc XML of the machine to place on (lstopo --of xml); default: this one");
+  xml->type_name("FILE");
   auto* nodes =
       command.add_option("--nodes", arguments.nodes,
                          "Which nodes are of which kind, such as hbm:1+3; default: by attributes");
+  nodes->type_name("KIND:NODES,...");
   add_machine_options(command, arguments.machine,
                       "Machine to place on, one of omptier sandbox --list; --capacity then sets "
                       "how much it has of each kind");
@@ -223,11 +226,15 @@ void add_advice_options(CLI::App& command, AdviceArguments& arguments,
                   "of a --machine, its emulated CPUs' part unless there are more threads than "
                   "these")
       ->check(CLI::Range(1u, 1u << 16));
-  command.add_option("--keep", arguments.keep,
-                     "NAME=KIND: what has NAME in its name stays in this kind, such as grid=hbm; "
-                     "may be repeated");
-  command.add_option("--tuned", arguments.tuned,
-                     "Correct the model by the runs of omptier tune in this file, such as my.tune");
+  command
+      .add_option("--keep", arguments.keep,
+                  "NAME=KIND: what has NAME in its name stays in this kind, such as grid=hbm; "
+                  "may be repeated")
+      ->type_name("NAME=KIND");
+  command
+      .add_option("--tuned", arguments.tuned,
+                  "Correct the model by the runs of omptier tune in this file, such as my.tune")
+      ->type_name("FILE");
   command.add_flag("--force", arguments.force, "Join profiles of different programs");
   command.add_flag("--resolve", arguments.resolve, k_resolve_help);
 }

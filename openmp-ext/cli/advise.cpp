@@ -140,14 +140,16 @@ void add_advise(CLI::App& app, CommandContext& context) {
   auto* after = command->add_option(
       "--after", arguments->after,
       "A plan that is in use: kept unless another placement is clearly (2 %) faster");
-  command
-      ->add_option("--strategy", arguments->strategy,
-                   "Place as a publication does instead: " + field_strategy_names())
+  after->type_name("FILE");
+  command->add_option("--strategy", arguments->strategy, "Place as a publication does instead")
+      ->type_name(choices(field_strategy_names()))
       ->excludes(after);
   command->add_flag("--compare", arguments->compare,
                     "Also the predicted time of each of these strategies");
-  command->add_option("-o,--output", arguments->plan,
-                      "Write the plan to this file; -: to standard output, the advice to stderr");
+  command
+      ->add_option("-o,--output", arguments->plan,
+                   "Write the plan to this file; -: to standard output, the advice to stderr")
+      ->type_name("FILE");
   command->add_flag("--why", arguments->why,
                     "Also what each object's next best memory is worth, and how much of it fits "
                     "there (one in detail: omptier explain)");

@@ -120,7 +120,8 @@ void add_check(CLI::App& app, CommandContext& context) {
   CLI::App* command = app.add_subcommand(
       "check", "Check what works here, what does not, and what to do; also for one program");
   const auto wanted = std::make_shared<CheckOptions>();
-  command->add_option("program", wanted->program, "Program to look at (it is not run)");
+  command->add_option("program", wanted->program, "Program to look at (it is not run)")
+      ->type_name("PROGRAM");
   CLI::Option* as_json = command->add_flag("--json", wanted->json, "The findings as JSON");
   command->add_flag("--variables", wanted->variables, "List the OMPTIER_* variables")
       ->excludes(as_json);

@@ -4,6 +4,7 @@
 // as text and as the page docs/environment.md.
 #include "base/options.hpp"
 #include "cli/check.hpp"
+#include "cli/nearest.hpp"
 #include "placement/job.hpp"
 #include "placement/strategy.hpp"
 #include "plan/plan.hpp"
@@ -79,27 +80,11 @@ void check_known(const OptionInfo& option, const char* text, Findings& findings)
     findings.fails("variables", std::string(option.name) + ": " + problem, option.help);
 }
 
-std::size_t difference(std::string_view a, std::string_view b) { // Levenshtein
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j)
-    row[j] = j;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t above = row[j + 1];
-      row[j + 1] = std::min({above + 1, row[j] + 1, diagonal + (a[i] != b[j])});
-      diagonal = above;
-    }
-  }
-  return row.back();
-}
-
-std::string nearest_name(std::string_view name) {
-  const auto options = all_options();
-  return std::ranges::min_element(
-             options, {}, [&](const OptionInfo& option) { return difference(name, option.name); })
-      ->name;
+std::string nearest_variable(std::string_view name) {
+  std::vector<std::string> names;
+  for (const OptionInfo& option : all_options())
+    names.emplace_back(option.name);
+  return nearest_names(name, names, 1).front();
 }
 
 } // namespace
@@ -116,7 +101,7 @@ void check_variables(Findings& findings) {
         options, [&](const OptionInfo& option) { return name == option.name; });
     if (known == options.end())
       findings.fails("variables", std::string(name) + " is no variable of OMPTier; it is ignored",
-                     "perhaps " + nearest_name(name) +
+                     "perhaps " + nearest_variable(name) +
                          "; 'omptier check --variables' lists them all");
     else if (text.size() > name.size() + 1)
       check_known(*known, text.data() + name.size() + 1, findings);

@@ -7,10 +7,11 @@
 namespace omptier {
 
 void add_machine_options(CLI::App& command, MachineChoice& choice, const std::string& purpose) {
-  CLI::Option* name = command.add_option("--machine", choice.name, purpose);
+  CLI::Option* name = command.add_option("--machine", choice.name, purpose)->type_name("MACHINE");
   command
       .add_option("--machine-file", choice.file,
                   "The same from a file of one's own (omptier sandbox --describe NAME prints one)")
+      ->type_name("FILE")
       ->excludes(name);
 }
 

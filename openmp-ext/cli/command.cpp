@@ -14,6 +14,13 @@
 
 namespace omptier {
 
+std::string choices(std::string_view names) {
+  std::string text = "{";
+  for (const char c : names)
+    if (c != ' ') text += c;
+  return text + "}";
+}
+
 int fail(const char* command, int status, const std::string& line) {
   std::fprintf(stderr, "omptier %s: %s\n", command, line.c_str());
   return status;

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <string>
+#include <string_view>
 
 namespace omptier {
 
@@ -27,6 +29,11 @@ void add_explain(CLI::App& app, CommandContext& context);
 void add_whatif(CLI::App& app, CommandContext& context);
 void add_tune(CLI::App& app, CommandContext& context);
 void add_diff(CLI::App& app, CommandContext& context);
+void add_help(CLI::App& app, CommandContext& context);
+
+// The type name of an option that takes one of these: "{a,b}" of "a, b". --help shows it, and
+// completion offers them. It also knows the type names FILE, PROGRAM and those of value_names.hpp.
+std::string choices(std::string_view names);
 
 int fail(const char* command, int status, const std::string& line);
 

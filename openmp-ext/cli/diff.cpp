@@ -361,8 +361,8 @@ void add_diff(CLI::App& app, CommandContext& context) {
   auto* command = app.add_subcommand(
       "diff", "Compare two plans: what moves, and with a profile what it is worth");
   auto arguments = std::make_shared<DiffArguments>();
-  command->add_option("a", arguments->a, "The first plan")->required();
-  command->add_option("b", arguments->b, "The second plan")->required();
+  command->add_option("a", arguments->a, "The first plan")->type_name("FILE")->required();
+  command->add_option("b", arguments->b, "The second plan")->type_name("FILE")->required();
   add_advice_options(
       *command, *arguments,
       "Kinds to price, with bytes: dram:64M,nvm:16G (plans are not checked for room)");

@@ -45,7 +45,9 @@ struct Preload {
 };
 Preload preload_for(const std::string& program, const std::string& libraries);
 
-// "", or one line if the text names no OpenMP runtime ("own", "omptier").
+inline constexpr const char* k_runtime_names = "omptier, own"; // of OpenMP
+
+// "", or one line if the text names no OpenMP runtime.
 std::string problem_with_runtime(const std::string& runtime);
 
 // One line on invalid or exclusive options, or "". All may be empty. The plan is not read.

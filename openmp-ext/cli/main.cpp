@@ -3,6 +3,8 @@
 // Entry of the omptier command: puts the subcommands together and returns the exit status that
 // docs/design.md fixes (0 done, 1 found something, 2 usage, 124-128+n of a program run).
 #include "cli/command.hpp"
+#include "cli/completion.hpp"
+#include "cli/value_names.hpp"
 
 #include <cstdio>
 #include <filesystem>
@@ -38,6 +40,14 @@ std::string explain_parse_error(const CLI::App& app, const CLI::ParseError& erro
   return text + " (see omptier " + command + " --help)";
 }
 
+// `omptier complete -- WORD...`, for the shells; not parsed, as the words are a command line.
+void print_completion(CLI::App& app, const CommandContext& context,
+                      std::vector<std::string> words) {
+  if (!words.empty() && words[0] == "--") words.erase(words.begin());
+  const CommandText root = describe_command(app, names_of_values(app, context));
+  std::fputs(text_of(complete(root, words)).c_str(), stdout);
+}
+
 } // namespace
 } // namespace omptier
 
@@ -53,18 +63,29 @@ int main(int argc, char** argv) {
   std::error_code ignored;
   context.self = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path().string();
   // Building the options of all commands takes half of our start time: build those of the command
-  // that is named, or all if none is.
+  // that is named, or all if none is, or all are spoken of.
   const std::string_view first = argc > 1 ? argv[1] : "";
   bool named = false;
 #define OMPTIER_COMMAND(name) named = named || first == #name;
 #include "cli/commands.def"
 #undef OMPTIER_COMMAND
+  if (first == "help") named = false;
 #define OMPTIER_COMMAND(name)                                                                      \
   if (!named || first == #name) omptier::add_##name(app, context);
 #include "cli/commands.def"
 #undef OMPTIER_COMMAND
+  // Last: commands inherit it.
+  app.footer("  omptier record -o my.profile -- ./my_program   which allocations matter?\n"
+             "  omptier report my.profile                      look\n"
+             "  omptier advise my.profile -o my.plan           decide, with reasons\n"
+             "  omptier run --plan my.plan -- ./my_program     the same program, placed\n"
+             "More: omptier help.");
 
   try {
+    if (first == "complete") {
+      omptier::print_completion(app, context, {argv + 2, argv + argc});
+      return 0;
+    }
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);

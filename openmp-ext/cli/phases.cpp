@@ -210,6 +210,7 @@ void add_phases(CLI::App& app, CommandContext& context) {
       "phases", "Show a profile's run in time: its parallel regions, their rounds, and moves");
   auto arguments = std::make_shared<PhasesArguments>();
   command->add_option("profiles", arguments->profiles, "Profiles written by omptier record")
+      ->type_name("FILE")
       ->required();
   command->add_flag("--json", arguments->json, "JSON instead of text");
   command->add_option("--parts", arguments->most, "Parts of the run that are shown (default 20)")

@@ -10,6 +10,7 @@
 #include "cli/held_names.hpp"
 #include "cli/recorded_launch.hpp"
 #include "cli/written_profiles.hpp"
+#include "placement/strategy.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -116,32 +117,39 @@ int print_environment(const CommandContext& context, const RecordArguments& argu
 }
 
 void add_options(CLI::App* command, const std::shared_ptr<RecordArguments>& arguments) {
-  command->add_option("-o,--output", arguments->output,
-                      "Profile to write; %h host, %p process, %r rank, which is added where "
-                      "several ranks would write one file (default omptier-%h-%p.profile)");
+  command
+      ->add_option("-o,--output", arguments->output,
+                   "Profile to write; %h host, %p process, %r rank, which is added where "
+                   "several ranks would write one file (default omptier-%h-%p.profile)")
+      ->type_name("FILE");
   command
       ->add_option("--rate", arguments->rate,
                    "Samples per second of CPU time of each thread (default 100)")
       ->check(CLI::Range(1.0, 20000.0));
-  command
-      ->add_option("--events", arguments->events,
-                   "auto, exact, machine, hardware, perf, timer or none")
+  command->add_option("--events", arguments->events, "Source of access samples (default auto)")
       ->check(CLI::IsMember({"auto", "exact", "machine", "hardware", "perf", "timer", "none"}));
   command
       ->add_option("--children", arguments->children,
                    "yes: forked children too, in profiles of their own, and what they start if it "
                    "uses OpenMP; all: whatever they start; no: the program alone (default yes)")
       ->check(CLI::IsMember({"yes", "no", "all"}));
-  command->add_option("--size", arguments->size,
-                      "Largest size of the profile, such as 64M: the nearer it comes, the fewer "
-                      "samples are kept (default 256M)");
+  command
+      ->add_option("--size", arguments->size,
+                   "Largest size of the profile, such as 64M: the nearer it comes, the fewer "
+                   "samples are kept (default 256M)")
+      ->type_name("SIZE");
   command->add_option("--depth", arguments->depth, "Frames kept of a call stack (default 8)")
       ->check(CLI::Range(1, 32));
-  command->add_option("--capacity", arguments->capacity,
-                      "Bytes allowed of each kind, such as dram:64M,hbm:0");
-  command->add_option("--plan", arguments->plan, "Record a run that follows a plan");
-  command->add_option("--strategy", arguments->strategy, "Record a run with a strategy");
-  command->add_option("--runtime", arguments->runtime, "As of omptier run");
+  command
+      ->add_option("--capacity", arguments->capacity,
+                   "Bytes allowed of each kind, such as dram:64M,hbm:0")
+      ->type_name("KIND:SIZE,...");
+  command->add_option("--plan", arguments->plan, "Record a run that follows a plan")
+      ->type_name("FILE");
+  command->add_option("--strategy", arguments->strategy, "Record a run with a strategy")
+      ->type_name(choices(k_strategy_names));
+  command->add_option("--runtime", arguments->runtime, "As of omptier run")
+      ->type_name(choices(k_runtime_names));
 }
 
 } // namespace
@@ -151,6 +159,7 @@ void add_record(CLI::App& app, CommandContext& context) {
   auto arguments = std::make_shared<RecordArguments>();
   add_options(command, arguments);
   command->add_option("command", arguments->command, "Program and its arguments, after --")
+      ->type_name("PROGRAM")
       ->required();
   command->add_flag("--strict", arguments->strict,
                     "Status 125 if no profile was written, 2 if the plan is of another build or "
@@ -177,6 +186,7 @@ void add_env(CLI::App& app, CommandContext& context) {
       ->add_option("program", arguments->command,
                    "Program that is recorded with or without OpenMP; programs with an OpenMP "
                    "runtime always are")
+      ->type_name("PROGRAM")
       ->expected(0, 1);
   command->callback(
       [&context, arguments] { context.status = print_environment(context, *arguments); });

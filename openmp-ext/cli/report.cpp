@@ -83,6 +83,7 @@ void add_report(CLI::App& app, CommandContext& context) {
   auto* command = app.add_subcommand("report", "Show what profiles hold");
   auto arguments = std::make_shared<ReportArguments>();
   command->add_option("profiles", arguments->profiles, "Profiles written by omptier record")
+      ->type_name("FILE")
       ->required();
   auto* json = command->add_flag("--json", arguments->json, "JSON instead of text");
   auto* csv = command->add_flag("--csv", arguments->csv,

@@ -61,9 +61,12 @@ void add_text_options(CLI::App& command, TextArguments& arguments) {
                      "Rows for regions or functions (default 10)");
   command.add_flag("--blocks", options.blocks,
                    "Rows for the single blocks of a site (--json always has them)");
-  command.add_option("--columns", arguments.columns,
-                     "Columns of objects, separated by commas, or all (default: as many as fit)");
-  command.add_option("--sort", options.sort, "Objects by this column (default share)");
+  command
+      .add_option("--columns", arguments.columns,
+                  "Columns of objects, separated by commas, or all (default: as many as fit)")
+      ->type_name("COLUMN,...");
+  command.add_option("--sort", options.sort, "Objects by this column (default share)")
+      ->type_name("COLUMN");
   command.add_option("--filter", options.filter, "Only objects with TEXT in their names")
       ->type_name("TEXT");
   command.add_option("--minimum", arguments.minimum, "Only rows with this share or more")

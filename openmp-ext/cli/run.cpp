@@ -10,6 +10,7 @@
 #include "cli/launch.hpp"
 #include "cli/online.hpp"
 #include "placement/job.hpp"
+#include "placement/strategy.hpp"
 #include "plan/plan.hpp"
 #include "platform/fingerprint.hpp"
 #include "platform/platform.hpp"
@@ -213,16 +214,23 @@ void add_run(CLI::App& app, CommandContext& context) {
   auto* command =
       app.add_subcommand("run", "Run a program, its data placed by a plan or a strategy");
   auto arguments = std::make_shared<RunArguments>();
-  auto* plan = command->add_option("--plan", arguments->plan, "Plan written by omptier advise");
+  auto* plan = command->add_option("--plan", arguments->plan, "Plan written by omptier advise")
+                   ->type_name("FILE");
   auto* strategy =
-      command->add_option("--strategy", arguments->strategy,
-                          "Without a plan: first-come, only-dram, only-hbm, only-nvm, only-cxl; "
-                          "places OpenMP's allocations, and malloc's from 64 KiB");
-  command->add_option("--capacity", arguments->capacity,
-                      "Bytes allowed of each kind, such as dram:64M,hbm:0");
-  auto* where = command->add_option(
-      "--where", arguments->where,
-      "Report how many bytes the kernel had in which kind: a JSON file, or - for stderr");
+      command
+          ->add_option("--strategy", arguments->strategy,
+                       "Without a plan: places OpenMP's allocations, and malloc's from 64 KiB")
+          ->type_name(choices(k_strategy_names));
+  command
+      ->add_option("--capacity", arguments->capacity,
+                   "Bytes allowed of each kind, such as dram:64M,hbm:0")
+      ->type_name("KIND:SIZE,...");
+  auto* where =
+      command
+          ->add_option(
+              "--where", arguments->where,
+              "Report how many bytes the kernel had in which kind: a JSON file, or - for stderr")
+          ->type_name("FILE");
   auto* alone =
       command->add_flag("--no-preload", arguments->no_preload,
                         "Leave malloc and statics alone, place OpenMP's allocations only");
@@ -234,18 +242,23 @@ void add_run(CLI::App& app, CommandContext& context) {
       ->excludes(strategy)
       ->excludes(where)
       ->excludes(alone);
-  command->add_option("--learn", arguments->learn,
-                      "With --online: where the plan is kept that is learned; if it is there, the "
-                      "program is placed by it instead");
+  command
+      ->add_option("--learn", arguments->learn,
+                   "With --online: where the plan is kept that is learned; if it is there, the "
+                   "program is placed by it instead")
+      ->type_name("FILE");
   command->add_flag("--time", arguments->time,
                     "Report what the program took, and what the plan's advice expected");
-  command->add_option("--runtime", arguments->runtime,
-                      "OpenMP runtime: omptier (default), or own: the one the program was linked "
-                      "with, on which a plan's moves per region are left out");
+  command
+      ->add_option("--runtime", arguments->runtime,
+                   "OpenMP runtime: omptier (default), or own: the one the program was linked "
+                   "with, on which a plan's moves per region are left out")
+      ->type_name(choices(k_runtime_names));
   command->add_flag("--strict", arguments->strict,
                     "Refuse (status 2) a plan of another build or program, and a program that "
                     "cannot be reached");
   command->add_option("command", arguments->command, "Program and its arguments, after --")
+      ->type_name("PROGRAM")
       ->required();
   command->positionals_at_end();
   command->callback([&context, arguments] { context.status = run(context, *arguments); });

@@ -2,7 +2,7 @@
 //
 // omptier sandbox: runs a command inside a virtual machine with several kinds of memory.
 #include "cli/chosen_machine.hpp"
-#include "cli/command.hpp"
+#include "cli/launch.hpp"
 #include "machine/batch.hpp"
 #include "machine/guest_run.hpp"
 #include "machine/presets.hpp"
@@ -24,14 +24,6 @@ struct SandboxArguments {
   SandboxOptions options;
   BatchOptions batch;
 };
-
-// self: folder of the program that the library folder belongs to.
-std::filesystem::path beside(const std::filesystem::path& self, const char* name) {
-  for (const char* lib : {"lib64", "lib/x86_64-linux-gnu"})
-    if (std::filesystem::exists(self.parent_path() / lib / name))
-      return self.parent_path() / lib / name;
-  return self.parent_path() / "lib" / name;
-}
 
 int list_machines() {
   for (const Machine& machine : machines())
@@ -74,7 +66,7 @@ void take_variables(SandboxOptions& options) {
   }
 }
 
-int run(SandboxArguments& arguments, const std::string& self, bool timed) {
+int run(SandboxArguments& arguments, const std::filesystem::path& libraries, bool timed) {
   SandboxOptions& options = arguments.options;
   if (arguments.list) return list_machines();
   if (!arguments.described.empty()) return describe_machine(arguments.described);
@@ -91,9 +83,11 @@ int run(SandboxArguments& arguments, const std::string& self, bool timed) {
       return fail("sandbox", 2,
                   "--timed=" + arguments.dilation + ": the dilation is a number from 1 to 100000");
   }
+  if (libraries.empty())
+    return fail("sandbox", 125, "libomptier.so is not beside this program; reinstall OMPTier");
   options.snapshot = !arguments.no_snapshot;
-  options.make_guest = beside(self, "omptier/make-guest");
-  options.plugin = beside(self, "libomptier_timing.so");
+  options.make_guest = libraries / "make-guest";
+  options.plugin = libraries / "libomptier_timing.so";
   if (!arguments.batch.file.empty()) return run_batch(*machine, options, arguments.batch);
   take_variables(options);
   if (!options.command.empty() && options.command[0].starts_with('-'))
@@ -121,8 +115,10 @@ void add_sandbox(CLI::App& app, CommandContext& context) {
                   "the sandbox, 126/127 not run, 128+N signal N.");
   add_machine_options(*command, arguments->machine, "Machine to emulate (see --list)");
   command->add_flag("--list", arguments->list, "Lists the machines and ends");
-  command->add_option("--describe", arguments->described,
-                      "Prints a machine's figures with their sources, as a machine file, and ends");
+  command
+      ->add_option("--describe", arguments->described,
+                   "Prints a machine's figures with their sources, as a machine file, and ends")
+      ->type_name("MACHINE");
   // A flag takes a value only after "=", so the command of "--timed -- command" is not its value.
   CLI::Option* timed = command->add_flag("--timed{100}", arguments->dilation,
                                          "Memory takes modelled time, dilated so many times: "
@@ -132,6 +128,7 @@ void add_sandbox(CLI::App& app, CommandContext& context) {
   command
       ->add_option("--env", options.environment,
                    "NAME=value, also set for the command; may be repeated")
+      ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
   command->add_flag("--stdin", options.forward_input, "The command reads this command's stdin");
   command->add_flag("--unprivileged", options.unprivileged,
@@ -141,8 +138,10 @@ void add_sandbox(CLI::App& app, CommandContext& context) {
   command->add_option("--events-period", options.events_period,
                       "Mean number of misses from one record to the next (implies "
                       "--memory-events)");
-  command->add_option("--misses", options.misses, "Writes the modelled misses of each page there");
-  command->add_option("--statistics", options.statistics, "Writes the time model's counters there");
+  command->add_option("--misses", options.misses, "Writes the modelled misses of each page there")
+      ->type_name("FILE");
+  command->add_option("--statistics", options.statistics, "Writes the time model's counters there")
+      ->type_name("FILE");
   command->add_flag("--no-snapshot", arguments->no_snapshot, "Boots instead of restoring");
   command->add_flag("--console", options.console, "Shows the kernel's messages on stderr");
   command->add_option("--kernel-options", options.kernel_options,
@@ -151,21 +150,24 @@ void add_sandbox(CLI::App& app, CommandContext& context) {
       "--batch", arguments->batch.file,
       "Runs each line of this file as a shell command, in one machine after the other or side by "
       "side, and prints a line of JSON for each");
+  batch->type_name("FILE");
   for (const char* single : {"--stdin", "--misses", "--statistics"})
     batch->excludes(command->get_option(single));
   command
       ->add_option("--results", arguments->batch.results,
                    "Appends the batch's results to this file; those it has are not run again")
+      ->type_name("FILE")
       ->needs(batch);
   command
       ->add_option("--jobs", arguments->batch.jobs,
                    "Machines at a time (default: by the host's processors)")
       ->needs(batch)
       ->check(CLI::Range(1, 256));
-  command->add_option("command", options.command, "Command and its arguments, after --");
+  command->add_option("command", options.command, "Command and its arguments, after --")
+      ->type_name("PROGRAM");
   command->positionals_at_end();
   command->callback([arguments, timed, &context] {
-    context.status = run(*arguments, context.self, timed->count() > 0);
+    context.status = run(*arguments, find_libraries(context), timed->count() > 0);
   });
 }
 

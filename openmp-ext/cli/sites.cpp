@@ -162,12 +162,16 @@ void add_sites(CLI::App& app, CommandContext& context) {
   auto* command = app.add_subcommand(
       "sites", "Run a program and list where its large blocks are allocated, as a plan to edit");
   auto arguments = std::make_shared<SitesArguments>();
-  command->add_option("-o,--output", arguments->output, "File for the plan")->required();
+  command->add_option("-o,--output", arguments->output, "File for the plan")
+      ->type_name("FILE")
+      ->required();
   command->add_option("--depth", arguments->depth, "Frames kept of each call stack (default 8)")
       ->check(CLI::Range(1u, 32u));
-  command->add_option("--runtime", arguments->runtime, "As of omptier run");
+  command->add_option("--runtime", arguments->runtime, "As of omptier run")
+      ->type_name(choices(k_runtime_names));
   command->add_flag("--no-statics", arguments->no_statics, "List malloc's blocks only");
   command->add_option("command", arguments->command, "Program and its arguments, after --")
+      ->type_name("PROGRAM")
       ->required();
   command->positionals_at_end();
   command->callback([&context, arguments] { context.status = sites(context, *arguments); });

@@ -86,7 +86,8 @@ void add_topology(CLI::App& app, CommandContext& context) {
       "topology", "Shows which memory is here: kind, capacity, bandwidth and latency of each node");
   const auto wanted = std::make_shared<TopologyOptions>();
   command->add_flag("--json", wanted->json, "JSON: bytes, nanoseconds, bytes per second");
-  command->add_option("--xml", wanted->xml, "Describe another machine from an hwloc XML export");
+  command->add_option("--xml", wanted->xml, "Describe another machine from an hwloc XML export")
+      ->type_name("FILE");
   command->callback([wanted, &context] { context.status = topology(*wanted); });
 }
 

@@ -409,16 +409,22 @@ void add_tune(CLI::App& app, CommandContext& context) {
   command
       ->add_option("--time", arguments->minutes, "Minutes after which no run begins (default: 30)")
       ->check(CLI::Range(0.01, 1e6));
-  command->add_option("--runs", arguments->runs,
-                      "File that keeps the runs; those in it are not repeated (default: the "
-                      "profile's name with the ending .tune)");
-  command->add_option("-o,--output", arguments->plan, "Write the best plan to this file");
-  command->add_option("--runtime", arguments->runtime,
-                      "OpenMP runtime: omptier (default), or own: the one the program was linked "
-                      "with");
+  command
+      ->add_option("--runs", arguments->runs,
+                   "File that keeps the runs; those in it are not repeated (default: the "
+                   "profile's name with the ending .tune)")
+      ->type_name("FILE");
+  command->add_option("-o,--output", arguments->plan, "Write the best plan to this file")
+      ->type_name("FILE");
+  command
+      ->add_option("--runtime", arguments->runtime,
+                   "OpenMP runtime: omptier (default), or own: the one the program was linked "
+                   "with")
+      ->type_name(choices(k_runtime_names));
   command->add_flag("--json", arguments->json,
                     "The result as JSON; the program's output then goes to standard error");
   command->add_option("command", arguments->command, "Program and its arguments, after --")
+      ->type_name("PROGRAM")
       ->required();
   command->callback([&context, arguments] { context.status = tune_command(context, *arguments); });
 }

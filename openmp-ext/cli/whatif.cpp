@@ -294,7 +294,7 @@ void add_whatif(CLI::App& app, CommandContext& context) {
   add_advice_options(*command, *arguments,
                      "The kind to vary, from the smallest to the largest size, and the sizes of "
                      "others: hbm:8G..64G,dram:256G");
-  command->get_option("--capacity")->required();
+  command->get_option("--capacity")->type_name("KIND:LOW..HIGH,...")->required();
   command
       ->add_option("--points", arguments->points,
                    "Capacities to try, before the search for the "

@@ -13,8 +13,7 @@ Parsed<Strategy> parse_strategy(std::string_view text) {
     if (const auto kind = parse_memory_kind(text.substr(only.size())))
       return Strategy{Strategy::Mode::only, *kind};
   return Parsed<Strategy>::failure("\"" + std::string(text) +
-                                   "\" is no strategy (expected first-come, only-dram, only-hbm, "
-                                   "only-nvm or only-cxl)");
+                                   "\" is no strategy; there are: " + k_strategy_names);
 }
 
 } // namespace omptier

@@ -23,7 +23,10 @@ struct Strategy {
   MemoryKind kind = MemoryKind::unknown; // for only-<kind>
 };
 
-// "" -> none, "first-come", "only-dram", "only-hbm", "only-nvm", "only-cxl".
+inline constexpr const char* k_strategy_names =
+    "first-come, only-dram, only-hbm, only-nvm, only-cxl";
+
+// One of these; "" -> none.
 Parsed<Strategy> parse_strategy(std::string_view text);
 
 } // namespace omptier

@@ -14,11 +14,13 @@ A time over what is promised fails only where nobody else used the processors. E
 failed; 77 no root can be made here.
 """
 import argparse
+import copy
 import os
 import re
 import resource
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -96,6 +98,14 @@ class Newcomer:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text)
 
+    def twin(self):
+        """A root as this one is now; what runs there is in the same log."""
+        other = copy.copy(self)
+        other.root = self.folder / "twin"
+        root.remove(other.root)
+        subprocess.run(["cp", "-a", self.root, other.root], check=True)
+        return other
+
     def bare(self, release, packages=()):
         span = Span()
         root.make(release, self.root, self.log, packages)
@@ -118,9 +128,78 @@ def record_to_run(job, page):
     job.run(f"{advise} {options}", says=["nuclide", "Plan written to my.plan"])
 
 
+def files_of(folder):
+    """Every name in the root but apt's caches, dpkg's own files, and the user's."""
+    own = ("var/cache/", "var/lib/apt/", "var/lib/dpkg/", "var/log/", "root/", "tmp/", "proc/", "sys/", "dev/", "run/")
+    names = set()
+    for path, folders, files in os.walk(folder):
+        inside = os.path.relpath(path, folder) + "/"
+        names |= {name for name in (f"{inside}{file}".removeprefix("./") for file in folders + files)
+                  if not f"{name}/".startswith(own)}
+    return names
+
+
+def compile_against(job, page, where=""):
+    """Somebody else's project, by CMake and by pkg-config, by clang and by gcc."""
+    downstream = f"{HOME}/validation/conformance/install"
+    for compilers in ("-DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19", ""):
+        job.run(f"rm -rf /tmp/project && cmake -S {downstream} -B /tmp/project -DFORTRAN=OFF {compilers} {where} "
+                "&& cmake --build /tmp/project && /tmp/project/downstream && /tmp/project/downstream_cxx")
+    line = page.inline("clang-19 -fopenmp $(pkg-config")
+    for compiler in ("clang-19", "gcc"):
+        variable = f"PKG_CONFIG_PATH={where.split('=')[1]}/lib/pkgconfig; export PKG_CONFIG_PATH; " if where else ""
+        job.run(variable + line.replace("clang-19", compiler).replace("traits.c", f"{HOME}/examples/starter/traits.c")
+                + " -o /tmp/traits && /tmp/traits", says=[r"sum \d+"])
+
+
+def packages(job, bare, page):
+    """The packages in a root that has nothing else: installed, used, removed without a trace. Then omptier-dev
+    beside the compilers."""
+    job.run(page.command("cmake --build build/release --target package"))
+    span = Span()
+    built = "build/release/packages"
+    clone = bare.root / HOME.lstrip("/")
+    (clone / built).mkdir(parents=True)
+    for package in (job.root / HOME.lstrip("/") / built).glob("*.deb"):
+        shutil.copy(package, clone / built)
+    shutil.copy(job.root / HOME.lstrip("/") / "my_program", clone)
+    shutil.copytree(job.root / "var/lib/apt/lists", bare.root / "var/lib/apt/lists", dirs_exist_ok=True)
+    shutil.copytree(job.root / "var/cache/apt/archives", bare.root / "var/cache/apt/archives", dirs_exist_ok=True)
+    bare.run("apt-get -qy install --no-install-recommends groff-base")  # reads the man pages
+    before = files_of(bare.root)
+    install = page.command("apt-get install")
+    bare.run(install.replace("install", "-qy install --no-install-recommends", 1))
+    installed = files_of(bare.root)
+    ours = {line[1:] for line in bare.run("dpkg -L omptier omptier-dev omptier-machine").splitlines()
+            if line.startswith("/usr/")}
+    bare.run("omptier check ./my_program",
+             says=["OMPTier runtime +in /usr/lib/omptier", "libomp.so.5, which OMPTier provides"])
+    bare.run("omptier record -o my.profile -- ./my_program")
+    options = page.inline("advise my.profile --machine").split("my.profile ")[1]
+    bare.run(f"omptier advise my.profile -o my.plan {options}", says=["nuclide", "Plan written to my.plan"])
+    bare.run("omptier run --plan my.plan -- ./my_program", says=["checksum"])
+    bare.run("omptier help traits", says=["# Traits"])
+    said = bare.run("groff -man -Tutf8 -ww -z /usr/share/man/man1/omptier*.1")
+    if len(said.splitlines()) > 2:  # the command itself is in the log
+        bare.wrong.append("groff warns of a man page")
+    bare.run("/usr/lib/omptier/make-guest --help", says=["usage: make-guest"])
+    remove = re.search(r"apt-get purge '[^']*'", page.text).group()
+    bare.run(remove.replace("purge", "-qy purge --autoremove"))
+    after = files_of(bare.root)  # what packages of Debian's leave is not ours
+    left = after - installed | (ours - before) & after | {name for name in after if re.search("omptier|ompx", name)}
+    left |= {path.name for path in (bare.root / "var/lib/dpkg/info").glob("omptier*")}
+    if len(ours) < 50 or left or before - after:
+        bare.wrong.append(f"purging {len(ours)} files leaves {sorted(left)[:5]}, takes {sorted(before - after)[:5]}")
+    job.run("rm -r /opt/omptier && apt-get -qy install --no-install-recommends "
+            f"./{built}/omptier_*.deb ./{built}/omptier-dev_*.deb")
+    compile_against(job, page)
+    print(f"  {span.seconds():7.1f} s  the packages, installed, used and removed", flush=True)
+
+
 def debian(job, pages):
     page = pages["README.md"]
     job.bare(job.name)
+    bare = job.twin()
     root.copy_sources(job.root, HOME)
     first = Span()
     job.run(page.command("./bootstrap tools"), says=["build/release/bin/omptier is ready"])
@@ -139,15 +218,13 @@ def debian(job, pages):
 
     install = page.inline("cmake --install").replace("FOLDER", "/opt/omptier")
     job.run(install)
-    downstream = f"{HOME}/validation/conformance/install"
-    for compilers in ("-DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19", ""):
-        job.run(f"rm -rf /tmp/project && cmake -S {downstream} -B /tmp/project -DFORTRAN=OFF {compilers} "
-                "-DCMAKE_PREFIX_PATH=/opt/omptier && cmake --build /tmp/project && /tmp/project/downstream && "
-                "/tmp/project/downstream_cxx")
+    compile_against(job, page, "-DCMAKE_PREFIX_PATH=/opt/omptier")
 
     demo = Span()
     job.run(page.command("./demo"), says=["with the plan .*x", "everything in DRAM"])
     job.promise("./demo after ./bootstrap tools, to its last table", demo)
+
+    packages(job, bare, page)
 
     # A stranger's program, and a picture for it.
     job.run("apt-get -qy install --no-install-recommends graphicsmagick && gm convert -size 640x480 "
@@ -214,6 +291,7 @@ def main():
         finally:
             if not options.keep:
                 root.remove(job.root)
+                root.remove(job.folder / "twin")
         wrong += [f"{name}: {line}" for line in job.wrong]
     for line in wrong:
         print(f"newcomer: {line}", file=sys.stderr)

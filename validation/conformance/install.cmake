@@ -8,7 +8,7 @@ endif()
 # Both write the build's list of installed files.
 omptier_test(conformance.install
   COMMAND sh ${CMAKE_CURRENT_LIST_DIR}/install/check_install.sh ${CMAKE_BINARY_DIR}
-          ${CMAKE_CURRENT_LIST_DIR}/install ${CMAKE_INSTALL_LIBDIR}
+          ${CMAKE_CURRENT_LIST_DIR}/install ${CMAKE_INSTALL_LIBDIR} ${OMPTIER_INSTALL_LIBDIR}
   BESIDE RESOURCE_LOCK install TIMEOUT 180 LABELS conformance)
 omptier_test(conformance.no-build-paths
   COMMAND sh ${CMAKE_CURRENT_LIST_DIR}/install/check_paths.sh ${CMAKE_BINARY_DIR} ${CMAKE_SOURCE_DIR}

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# check_install.sh BUILD PROJECT LIBDIR: installs the build, moves the tree, builds PROJECT against it
-# with clang and gcc, and runs what came out, on the installed runtime and with nothing in the
-# environment that would help it.
+# check_install.sh BUILD PROJECT LIBDIR RUNTIME: installs the build, moves the tree, builds PROJECT against it
+# with clang and gcc, and runs what came out, on the installed runtime (the folder RUNTIME) and with
+# nothing in the environment that would help it.
 set -eu
-build=$1 project=$2 libdir=$3
+build=$1 project=$2 libdir=$3 runtime=$4
 work=$build/tests/install
 rm -rf "$work"
 mkdir -p "$work"
@@ -14,9 +14,9 @@ mv "$work/first" "$work/moved"
 prefix=$work/moved
 unset LD_LIBRARY_PATH || true
 
-for file in bin/omptier "$libdir/libomptier.so" "$libdir/libomptier_preload.so" "$libdir/libomp.so" "$libdir/libomp.so.5" \
-            "$libdir/libiomp5.so" "$libdir/libgomp.so.1" include/ompx_memory.h include/ompx_memory.hpp \
-            include/ompx_memory.f90 include/omptier/omp.h \
+for file in bin/omptier "$runtime/libomptier.so" "$runtime/libomptier_preload.so" "$runtime/libomp.so" \
+            "$runtime/libomp.so.5" "$runtime/libiomp5.so" "$runtime/libgomp.so.1" include/ompx_memory.h \
+            include/ompx_memory.hpp include/ompx_memory.f90 include/omptier/omp.h \
             "$libdir/cmake/OMPTier/OMPTierConfig.cmake" "$libdir/pkgconfig/omptier.pc"; do
   [ -e "$prefix/$file" ] || { echo "not installed: $file" >&2; exit 1; }
 done
@@ -43,15 +43,17 @@ for compilers in clang-19:clang++-19 gcc:g++; do
 done
 
 export PKG_CONFIG_PATH=$prefix/$libdir/pkgconfig
-# shellcheck disable=SC2046
-clang-19 -fopenmp $(pkg-config --cflags omptier) "$project/downstream.c" \
-  $(pkg-config --libs omptier) -o "$work/by_pkg_config"
-"$work/by_pkg_config"
+for compiler in clang-19 gcc; do
+  # shellcheck disable=SC2046
+  $compiler -fopenmp $(pkg-config --cflags omptier) "$project/downstream.c" \
+    $(pkg-config --libs omptier) -o "$work/by_pkg_config"
+  "$work/by_pkg_config"
+done
 
 # With a plan (of nothing), the preload library of the moved tree is used, and says nothing.
 echo '{"version": 1, "modules": [], "entries": []}' > "$work/plan"
-for runtime in omptier own; do
-  "$prefix/bin/omptier" run --plan "$work/plan" --runtime $runtime -- \
+for openmp in omptier own; do
+  "$prefix/bin/omptier" run --plan "$work/plan" --runtime $openmp -- \
     sh -c 'grep -q libomptier_preload.so /proc/self/maps' 2> "$work/said"
   [ ! -s "$work/said" ] || { cat "$work/said" >&2; exit 1; }
 done

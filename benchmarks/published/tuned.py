@@ -6,6 +6,7 @@ memory for half of its footprint. Then every placement of its sites that fits is
 and of the advised plan over the best of all, the runs of either way, and how far predicted gains of all these
 placements are from the measured ones, before and after advice knows the tuning's runs (--tuned). Status 1 if a tuned
 plan is more than 2 % slower than the best, or predictions become worse."""
+import functools
 import json
 import math
 import statistics
@@ -33,7 +34,7 @@ class Tuned(rounds.Rounds):
     def footprint(self):
         return self.room * 100 / PERCENT
 
-    @property
+    @functools.cached_property
     def room(self):
         sites = self.advise(rounds.FIRST, 1 << 34)["sites"]
         return sum(site["bytes"] for site in sites if site["by_plan"]) * PERCENT / 100
@@ -76,6 +77,11 @@ def measure(options, machine, programs):
     ends = {result["command"]: json.loads(result["output"]) for result in published.run_all(
         published.anew(options, results), machine.name, dilation, list(tunings.values()), timeout=60 * (MINUTES + 5))}
     plans = {one: capacity.tried(one, machine, one.room) for one in campaigns}
+    few = [one for one in campaigns if plans[one]]
+    for one in campaigns:
+        if one not in few:
+            print(f"{one.program.name}: more than {capacity.MOST_TRIED} sites: not all placements are tried", flush=True)
+    campaigns = few
     shown = {one: {"tuned": json.loads(one.plan.read_text()), "advised": one.planned(machine, one.room)[1]}
              for one in campaigns}
     commands = {one: [one.following(plan) for plan in (*plans[one], *shown[one].values())] for one in campaigns}

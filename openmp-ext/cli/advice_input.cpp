@@ -112,8 +112,8 @@ Parsed<AdviceInput> read_advice_input(const AdviceArguments& arguments, Symbols&
   static_cast<AdviceTarget&>(input) = *target;
   input.names = names_of(input.summary, symbols);
   input.tiers = usable_tiers(input.platform, input.capacity);
-  if (arguments.tuned.empty() || input.tiers.empty()) return input;
-  auto learned = learned_by(arguments, input);
+  if (!arguments.tuned) return input;
+  auto learned = learned_by_tuning(arguments, input);
   if (!learned) return Outcome::failure("--tuned: " + learned.error());
   input.learned = std::move(*learned);
   return input;
@@ -194,8 +194,9 @@ void print_limits(const char* command, const AdviceArguments& arguments, const A
                  "omptier %s: %s: no samples, so nothing is known of what is accessed; record a "
                  "longer run, or more often (omptier record --rate)\n",
                  command, arguments.profiles[0].c_str());
-  if (const std::string line = learned_in_words(arguments, input); !line.empty())
-    std::fprintf(stderr, "omptier %s: %s\n", command, line.c_str());
+  if (arguments.tuned)
+    std::fprintf(stderr, "omptier %s: %s: %s\n", command, arguments.tuned->c_str(),
+                 learned_in_words(input.learned, input.names.sites).c_str());
   for (const std::string& line : {kinds_not_there(input), assumptions(arguments, input, workload),
                                   estimates_in_words(input.tiers)})
     if (!line.empty()) std::fprintf(stderr, "omptier %s: %s\n", command, line.c_str());
@@ -233,7 +234,7 @@ void add_advice_options(CLI::App& command, AdviceArguments& arguments,
       ->type_name("NAME=KIND");
   command
       .add_option("--tuned", arguments.tuned,
-                  "Correct the model by the runs of omptier tune in this file, such as my.tune")
+                  "Correct the model by what omptier tune learned, in this file, such as my.tune")
       ->type_name("FILE");
   command.add_flag("--force", arguments.force, "Join profiles of different programs");
   command.add_flag("--resolve", arguments.resolve, k_resolve_help);

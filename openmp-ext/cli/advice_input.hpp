@@ -11,6 +11,7 @@
 #include "cli/report_text.hpp"
 #include "tuning/learned.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,7 @@ struct AdviceArguments {
   std::string capacity, nodes, xml;
   MachineChoice machine;
   std::vector<std::string> keep;
-  std::string tuned;    // file of omptier tune; "" = none
+  std::optional<std::string> tuned; // file of omptier tune
   unsigned threads = 0; // 0: as recorded
   bool force = false, resolve = false;
 };

@@ -114,7 +114,6 @@ std::string nothing_to_tune(const TuneArguments& arguments, const AdviceInput& i
 // The search's runs: from the file, or of the program.
 class Tuning {
 public:
-  // plan: for the recorded build.
   Tuning(const TuneArguments& arguments, Trial advised, RunList& list, ProgramRuns& runs,
          std::function<Plan(const Trial&)> plan)
       : arguments_(arguments), plan_(std::move(plan)), advised_(std::move(advised)), list_(list),
@@ -122,8 +121,7 @@ public:
 
   Parsed<Measured> measure(const Trial& trial, const std::string& what) {
     ++count_;
-    const Plan recorded = plan_(trial);
-    const Plan plan = plan_for_build(recorded, path_of_program(arguments_.command[0])).plan;
+    const Plan plan = plan_(trial);
     const std::string key = hash_text(write_plan(plan) + '\0' + conditions_);
     auto stored = list_.take(key);
     while (stored && !stored->failure.empty() && trial == advised_)
@@ -133,7 +131,7 @@ public:
       auto made = run(plan, what);
       if (!made) return Parsed<Measured>::failure(made.error());
       stored = *made;
-      if (!list_.append(key, *stored, recorded))
+      if (!list_.append(key, *stored))
         return Parsed<Measured>::failure("the runs' file cannot be written");
     }
     if (trial == advised_ && stored->failure.empty()) {
@@ -146,11 +144,15 @@ public:
       }
     }
     if (!stored->not_placed.empty()) not_placed_.try_emplace(what, stored->not_placed);
+    else if (stored->failure.empty() && !moves_any(plan))
+      figures_[trial].push_back(stored->figure);
     report(*stored, is_known);
     return Measured{stored->figure, stored->failure};
   }
 
   const std::string& too_short() const { return too_short_; }
+  // Of placements that held all the time, as the model takes them.
+  const std::map<Trial, std::vector<double>>& figures() const { return figures_; }
 
   // Measured are such placements as they were, not as they were meant.
   void report_not_placed() const {
@@ -160,6 +162,10 @@ public:
   }
 
 private:
+  static bool moves_any(const Plan& plan) {
+    return std::ranges::any_of(plan.entries,
+                               [](const auto& entry) { return !entry.region.empty(); });
+  }
   Parsed<StoredRun> run(const Plan& plan, const std::string& what) {
     using Outcome = Parsed<StoredRun>;
     if (ProgramRuns::interrupted_by() != 0) return Outcome::failure("interrupted");
@@ -174,12 +180,8 @@ private:
     const auto made = runs_.run(
         path, advised_seconds_ > 0 ? std::max(k_most_times * advised_seconds_, k_least_limit) : 0);
     if (!made) return Outcome::failure("interrupted");
-    return StoredRun{made->metric.value_or(made->seconds),
-                     made->seconds,
-                     made->failure,
-                     what,
-                     made->not_placed,
-                     hash_text(conditions_)};
+    return StoredRun{made->metric.value_or(made->seconds), made->seconds, made->failure, what,
+                     made->not_placed};
   }
 
   void report(const StoredRun& run, bool is_known) const {
@@ -216,6 +218,7 @@ private:
   bool is_begun_ = false;
   std::string too_short_;
   std::map<std::string, std::string> not_placed_; // the warning, by placement in words
+  std::map<Trial, std::vector<double>> figures_;
 };
 
 // What all runs have in common; the plan comes with each.
@@ -299,6 +302,20 @@ Parsed<RunList> open_run_list(const TuneArguments& arguments) {
   return RunList::open(file, program.filename().string(), hash_of_profiles(arguments.profiles));
 }
 
+// For `advise --tuned`.
+void learn_from(const std::map<Trial, std::vector<double>>& figures, const AdvisedGroups& groups,
+                const std::vector<std::string>& labels, RunList& list) {
+  std::vector<MeasuredPlacement> measured;
+  for (const auto& [trial, of] : figures)
+    measured.push_back({groups.tiers_of(trial), of});
+  const Learned learned = learn(groups.advice().workload, groups.advice().tiers, measured);
+  if (!list.append(learned, labels))
+    std::fprintf(stderr, "omptier tune: what was learned cannot be written to the runs' file\n");
+  else
+    std::fprintf(stderr, "omptier tune: %s%s\n", learned_in_words(learned, labels).c_str(),
+                 learned.changes_any() ? "; advise --tuned uses that" : "");
+}
+
 // Table or JSON, and the plan.
 int print_result(const TuneArguments& arguments, const Tuned& of, const TrialPlans& plans) {
   const int printed = write_file("tune", "-", arguments.json ? tuning_json(of) : tuning_text(of));
@@ -331,13 +348,17 @@ int tune_advice(const CommandContext& context, const TuneArguments& arguments,
   std::optional<std::regex> metric;
   if (!arguments.metric.empty()) metric = *metric_regex(arguments.metric);
   ProgramRuns runs(*launched, metric, arguments.json ? STDERR_FILENO : STDOUT_FILENO);
-  Tuning tuning(arguments, problem.advised(), *list, runs,
-                [&](const Trial& trial) { return plans.of(trial); });
+  Tuning tuning(arguments, problem.advised(), *list, runs, [&](const Trial& trial) {
+    return plan_for_build(plans.of(trial), path_of_program(arguments.command[0])).plan;
+  });
   const TuningResult result =
       tune(problem, arguments.search, [&](const Trial& trial, const std::string& what) {
         return tuning.measure(trial, what);
       });
   tuning.report_not_placed();
+  const std::string program = path_of_program(arguments.command[0]);
+  if (plan_for_build(plans.of(problem.advised()), program).lost.empty())
+    learn_from(tuning.figures(), groups, input.names.sites, *list);
   if (const std::string& why = tuning.too_short().empty() ? result.refused : tuning.too_short();
       !why.empty())
     return fail("tune", k_nothing_to_tune,

@@ -28,6 +28,7 @@ public:
   TuningProblem problem() const;
   const Advice& advice() const { return advice_; }
   std::size_t left_out() const { return left_out_; } // groups beyond the most
+  std::vector<std::size_t> tiers_of(const Trial& trial) const; // by the workload's sites
 
   // As plan_from(); what is moved per region stays so in groups that lie as advised.
   // reason: of a group's entries, by its number; "" = the advice's own.
@@ -42,7 +43,6 @@ private:
     double effect = 0;                // largest change of the predicted time
   };
 
-  std::vector<std::size_t> tiers_of(const Trial& trial) const; // by the workload's sites
   bool has_room(const Trial& trial) const;
   double predicted(const Trial& trial) const;
   std::size_t group_of(const SiteIdentity& identity) const; // or their number

@@ -14,104 +14,98 @@ namespace omptier {
 namespace {
 
 constexpr double k_model_error = 0.005; // no run tells more, as a part of its figure
-constexpr double k_step = 0.02;         // for derivatives, of a logarithm
-constexpr int k_rounds = 12, k_halvings = 6;
+constexpr double k_sure = 2;            // times the noise
+constexpr double k_much_better = 0.7;   // of the error before
+constexpr int k_fits = 4, k_rounds = 12, k_halvings = 6;
 constexpr std::size_t k_most_sites = 24; // that are learned of
 
 using Vector = std::vector<double>;
 
-// A placement, its time with any factors, and what was measured.
-class Fitted {
-public:
-  Fitted(const MeasuredPlacement& from, const std::vector<TierChoice>& tiers, const Noise& noise)
-      : workload_(from.workload), tier_of_site_(from.tier_of_site), tiers_(tiers),
-        work_(workload_.loop_work), rest_(workload_.rest) {
-    for (const SiteDemand& site : workload_.sites)
-      demands_.push_back(site.demand);
-    for (const double figure : from.figures)
-      measured_ += std::log(figure) / static_cast<double>(from.figures.size());
-    weight_ = 1 / (noise.deviation * noise.deviation / static_cast<double>(from.figures.size()) +
-                   k_model_error * k_model_error);
-  }
-  double measured() const { return measured_; } // logarithm
-  double weight() const { return weight_; }
-
-  // Logarithm. factors: of the sites, then of work; logarithms.
-  double predicted(const std::vector<std::size_t>& sites, const Vector& factors) {
-    for (std::size_t at = 0; at < workload_.sites.size(); ++at) {
-      SiteDemand& demand = workload_.sites[at];
-      const auto found = std::ranges::find(sites, demand.site);
-      if (found == sites.end()) continue;
-      demand.demand = demands_[at];
-      demand.demand *= std::exp(factors[static_cast<std::size_t>(found - sites.begin())]);
-    }
-    const double work = std::exp(factors.back());
-    for (std::size_t loop = 0; loop < work_.size(); ++loop)
-      workload_.loop_work[loop] = work_[loop] * work;
-    return std::log(predicted_time(workload_, tiers_, tier_of_site_) + rest_ * work);
-  }
-
-private:
-  Workload workload_;
-  const std::vector<std::size_t>& tier_of_site_;
-  const std::vector<TierChoice>& tiers_;
-  std::vector<Demand> demands_;
-  Vector work_;
-  double rest_, measured_ = 0, weight_ = 1;
+struct Measured {
+  double logarithm = 0; // mean of the figures'
+  double variance = 0;  // of that, by the runs' noise
 };
 
-// Where each site lies: bytes by tier.
-std::map<std::size_t, Vector> places(const MeasuredPlacement& placement, std::size_t tiers) {
-  std::map<std::size_t, Vector> places;
-  for (std::size_t at = 0; at < placement.workload.sites.size(); ++at) {
-    const SiteDemand& demand = placement.workload.sites[at];
-    Vector& bytes = places.try_emplace(demand.site, Vector(tiers + 1)).first->second;
-    bytes[std::min(placement.tier_of_site[at], tiers)] += static_cast<double>(demand.peak_bytes());
-  }
-  return places;
-}
-
 // Of largest share first.
-std::vector<std::size_t> sites_that_moved(std::span<const MeasuredPlacement> measured,
-                                          std::size_t tiers) {
-  const auto first = places(measured[0], tiers);
-  std::map<std::size_t, double> share;
-  for (const SiteDemand& demand : measured[0].workload.sites)
-    share[demand.site] += demand.share;
+std::vector<std::size_t> sites_that_moved(const Workload& workload,
+                                          std::span<const MeasuredPlacement> measured) {
+  std::map<std::size_t, double> shares;
+  for (std::size_t at = 0; at < workload.sites.size(); ++at) {
+    const auto tier = [&](const MeasuredPlacement& one) { return one.tier_of_site[at]; };
+    if (std::ranges::any_of(measured,
+                            [&](const auto& one) { return tier(one) != tier(measured[0]); }))
+      shares[workload.sites[at].site] = 0;
+  }
+  for (const SiteDemand& demand : workload.sites)
+    if (const auto moved = shares.find(demand.site); moved != shares.end())
+      moved->second += demand.share;
   std::vector<std::size_t> sites;
-  for (const MeasuredPlacement& other : measured.subspan(1))
-    for (const auto& [site, bytes] : places(other, tiers)) {
-      const auto before = first.find(site);
-      if (before != first.end() && before->second != bytes) sites.push_back(site);
-    }
-  std::ranges::sort(sites);
-  sites.erase(std::unique(sites.begin(), sites.end()), sites.end());
-  std::ranges::stable_sort(sites, std::greater{}, [&](std::size_t site) { return share[site]; });
+  for (const auto& [site, share] : shares)
+    sites.push_back(site);
+  std::ranges::stable_sort(sites, std::greater{}, [&](std::size_t site) { return shares[site]; });
   if (sites.size() > k_most_sites) sites.resize(k_most_sites);
   return sites;
 }
 
-// Measured less predicted, by placement, with the scale that fits best.
-Vector differences(std::vector<Fitted>& fitted, const std::vector<std::size_t>& sites,
-                   const Vector& factors) {
-  Vector differences;
-  double sum = 0, weights = 0;
-  for (Fitted& one : fitted) {
-    differences.push_back(one.measured() - one.predicted(sites, factors));
-    sum += one.weight() * differences.back();
-    weights += one.weight();
+// The model with any factors: of sites, then of work; logarithms.
+class Model {
+public:
+  Model(const Workload& workload, const std::vector<TierChoice>& tiers,
+        std::span<const MeasuredPlacement> measured)
+      : whole_(workload), scaled_(workload), tiers_(tiers), measured_(measured),
+        sites_(sites_that_moved(workload, measured)), factor_of_(workload.sites.size(), k_none) {
+    for (std::size_t at = 0; at < workload.sites.size(); ++at) {
+      const auto found = std::ranges::find(sites_, workload.sites[at].site);
+      if (found != sites_.end()) factor_of_[at] = static_cast<std::size_t>(found - sites_.begin());
+    }
   }
-  for (double& difference : differences)
-    difference -= sum / weights;
-  return differences;
-}
+  std::size_t factors() const { return sites_.size() + 1; }
+  const std::vector<std::size_t>& sites() const { return sites_; }
 
-double error_of(const Vector& differences) {
-  double squares = 0;
-  for (const double difference : differences)
-    squares += difference * difference;
-  return std::sqrt(squares / static_cast<double>(differences.size()));
-}
+  // Logarithms of the times under the placements, and their slopes by the factors.
+  struct Times {
+    Vector logarithms;
+    std::vector<Vector> slopes; // by placement
+  };
+  Times times(const Vector& factors) {
+    scale(factors);
+    Times made;
+    for (const MeasuredPlacement& one : measured_) {
+      const PlacementTimes placed(scaled_, tiers_, one.tier_of_site);
+      const double time = placed.times.time() + scaled_.rest;
+      Vector slopes(factors.size());
+      for (std::size_t at = 0; at < factor_of_.size(); ++at)
+        if (factor_of_[at] != k_none)
+          slopes[factor_of_[at]] += placed.times.slope(at, tier_of(one, at)) / time;
+      slopes.back() = (placed.times.slope_of_work() + scaled_.rest) / time;
+      made.logarithms.push_back(std::log(time));
+      made.slopes.push_back(std::move(slopes));
+    }
+    return made;
+  }
+
+private:
+  static constexpr std::size_t k_none = ~std::size_t{0};
+
+  std::size_t tier_of(const MeasuredPlacement& one, std::size_t at) const {
+    return std::min(one.tier_of_site[at], tiers_.size() - 1); // nowhere counts as the slowest
+  }
+  void scale(const Vector& factors) {
+    Learned learned;
+    for (std::size_t at = 0; at < sites_.size(); ++at)
+      learned.accesses[sites_[at]] = std::exp(factors[at]);
+    learned.work = std::exp(factors.back());
+    scaled_ = whole_;
+    correct(scaled_, learned);
+  }
+
+  const Workload& whole_;
+  Workload scaled_;
+  const std::vector<TierChoice>& tiers_;
+  std::span<const MeasuredPlacement> measured_;
+  std::vector<std::size_t> sites_;
+  std::vector<std::size_t> factor_of_; // by the workload's sites
+};
 
 // Solves a x = b by Cholesky's method; a is symmetric and positive definite, by rows.
 Vector solved(std::vector<Vector> a, Vector b) {
@@ -138,60 +132,101 @@ Vector solved(std::vector<Vector> a, Vector b) {
 
 class Fit {
 public:
-  Fit(std::vector<Fitted> fitted, std::vector<std::size_t> sites)
-      : fitted_(std::move(fitted)), sites_(std::move(sites)), factors_(sites_.size() + 1),
-        differences_(differences(fitted_, sites_, factors_)), before_(error_of(differences_)) {}
+  Fit(Model model, std::vector<Measured> measured)
+      : model_(std::move(model)), measured_(std::move(measured)), factors_(model_.factors()) {
+    times_ = model_.times(factors_);
+    first_ = times_;
+    weigh(0);
+    before_ = error();
+  }
 
+  // What the model cannot express must not become factors: it counts as noise once it is known.
   void run() {
-    for (int round = 0; round < k_rounds; ++round)
-      if (!improve()) return;
+    for (int fit = 0; fit < k_fits; ++fit) {
+      for (int round = 0; round < k_rounds && improve(); ++round) {
+      }
+      weigh(error());
+    }
+  }
+  double error_before() const { return before_; }
+  double error() const {
+    double squares = 0;
+    for (const double one : differences(times_))
+      squares += one * one;
+    return std::sqrt(squares / static_cast<double>(measured_.size()));
+  }
+  double noise() const {
+    double variance = 0;
+    for (const Measured& one : measured_)
+      variance += one.variance;
+    return std::sqrt(variance / static_cast<double>(measured_.size()));
   }
   Learned learned() const {
+    double grown = 0; // of the times' logarithms, on average
+    for (std::size_t i = 0; i < measured_.size(); ++i)
+      grown += times_.logarithms[i] - first_.logarithms[i];
+    grown /= static_cast<double>(measured_.size());
     Learned learned;
-    for (std::size_t at = 0; at < sites_.size(); ++at)
-      learned.accesses[sites_[at]] = std::exp(factors_[at]);
-    learned.work = std::exp(factors_.back());
-    learned.error_before = before_;
-    learned.error_after = error_of(differences_);
+    for (std::size_t at = 0; at < model_.sites().size(); ++at)
+      learned.accesses[model_.sites()[at]] = std::exp(factors_[at] - grown);
+    learned.work = std::exp(factors_.back() - grown);
+    learned.others = std::exp(-grown);
     return learned;
   }
 
 private:
+  void weigh(double misfit) {
+    weights_.clear();
+    for (const Measured& one : measured_)
+      weights_.push_back(1 /
+                         (one.variance + std::max(k_model_error * k_model_error, misfit * misfit)));
+  }
+  // Measured less predicted, with the scale that fits best.
+  Vector differences(const Model::Times& times) const {
+    Vector differences;
+    double sum = 0, weights = 0;
+    for (std::size_t i = 0; i < measured_.size(); ++i) {
+      differences.push_back(measured_[i].logarithm - times.logarithms[i]);
+      sum += weights_[i] * differences[i];
+      weights += weights_[i];
+    }
+    for (double& difference : differences)
+      difference -= sum / weights;
+    return differences;
+  }
   double open(std::size_t factor) const {
     return factor + 1 < factors_.size() ? k_open_accesses : k_open_work;
   }
   // The less, the likelier.
-  double cost(const Vector& factors, const Vector& differences) const {
+  double cost(const Vector& factors, const Model::Times& times) const {
     double cost = 0;
-    for (std::size_t i = 0; i < fitted_.size(); ++i)
-      cost += fitted_[i].weight() * differences[i] * differences[i];
+    const Vector left = differences(times);
+    for (std::size_t i = 0; i < left.size(); ++i)
+      cost += weights_[i] * left[i] * left[i];
     for (std::size_t k = 0; k < factors.size(); ++k)
       cost += factors[k] * factors[k] / (open(k) * open(k));
     return cost;
   }
-  // Of the differences, by factor; the scale goes along.
-  std::vector<Vector> slopes() {
-    std::vector<Vector> slopes;
-    for (std::size_t k = 0; k < factors_.size(); ++k) {
-      Vector moved = factors_;
-      moved[k] += k_step;
-      Vector& slope = slopes.emplace_back(differences(fitted_, sites_, moved));
-      for (std::size_t i = 0; i < slope.size(); ++i)
-        slope[i] = (slope[i] - differences_[i]) / k_step;
-    }
-    return slopes;
-  }
-  Vector newton_step() {
-    const std::vector<Vector> slope = slopes();
+  Vector newton_step() const {
     const std::size_t n = factors_.size();
+    const Vector left = differences(times_);
+    Vector mean(n); // slope of the scale
+    double weights = 0;
+    for (std::size_t i = 0; i < left.size(); ++i) {
+      weights += weights_[i];
+      for (std::size_t k = 0; k < n; ++k)
+        mean[k] += weights_[i] * times_.slopes[i][k];
+    }
     std::vector<Vector> a(n, Vector(n));
     Vector b(n);
+    const auto slope = [&](std::size_t i, std::size_t k) {
+      return times_.slopes[i][k] - mean[k] / weights;
+    };
     for (std::size_t k = 0; k < n; ++k) {
-      for (std::size_t i = 0; i < fitted_.size(); ++i) {
-        const double weighted = fitted_[i].weight() * slope[k][i];
-        b[k] -= weighted * differences_[i];
+      for (std::size_t i = 0; i < left.size(); ++i) {
+        b[k] += weights_[i] * slope(i, k) * left[i];
         for (std::size_t l = 0; l < n; ++l)
-          a[k][l] += weighted * slope[l][i];
+          a[k][l] += weights_[i] * slope(i, k) * slope(i, l);
       }
       b[k] -= factors_[k] / (open(k) * open(k));
       a[k][k] += 1 / (open(k) * open(k));
@@ -200,66 +235,90 @@ private:
   }
   // False: it is as good as it gets.
   bool improve() {
-    constexpr double k_least_gain = 1e-6;
+    constexpr double k_least_gain = 1e-4;
+    const double most = std::log(k_most_learned);
     const Vector step = newton_step();
-    const double before = cost(factors_, differences_);
+    const double before = cost(factors_, times_);
     double part = 1;
     for (int halving = 0; halving < k_halvings; ++halving, part /= 2) {
       Vector next = factors_;
       for (std::size_t k = 0; k < next.size(); ++k)
-        next[k] += part * step[k];
-      Vector left = differences(fitted_, sites_, next);
-      const double after = cost(next, left);
+        next[k] = std::clamp(next[k] + part * step[k], -most, most);
+      Model::Times there = model_.times(next);
+      const double after = cost(next, there);
       if (!(after < before)) continue;
       factors_ = std::move(next);
-      differences_ = std::move(left);
+      times_ = std::move(there);
       return after < (1 - k_least_gain) * before;
     }
     return false;
   }
 
-  std::vector<Fitted> fitted_;
-  std::vector<std::size_t> sites_;
-  Vector factors_, differences_;
-  double before_;
+  Model model_;
+  const std::vector<Measured> measured_;
+  Vector factors_, weights_;
+  Model::Times times_, first_;
+  double before_ = 0;
 };
 
-Noise noise_of_runs(std::span<const MeasuredPlacement> measured) {
-  std::vector<Vector> runs;
-  for (const MeasuredPlacement& one : measured) {
-    Vector& logarithms = runs.emplace_back();
+std::vector<Measured> measured_figures(std::span<const MeasuredPlacement> placements) {
+  std::vector<Vector> logarithms;
+  for (const MeasuredPlacement& one : placements) {
+    Vector& of = logarithms.emplace_back();
     for (const double figure : one.figures)
-      logarithms.push_back(std::log(figure));
+      of.push_back(std::log(figure));
   }
-  return noise_of(runs);
+  const double deviation = noise_of(logarithms).deviation;
+  std::vector<Measured> measured;
+  for (const Vector& of : logarithms) {
+    Measured& one = measured.emplace_back();
+    for (const double logarithm : of)
+      one.logarithm += logarithm / static_cast<double>(of.size());
+    one.variance = deviation * deviation / static_cast<double>(of.size());
+  }
+  return measured;
 }
 
 } // namespace
 
-Learned learn(std::span<const MeasuredPlacement> measured, const std::vector<TierChoice>& tiers) {
+bool is_usable(const Learned& learned) {
+  constexpr double k_most = k_most_learned * k_most_learned;
+  const auto is_factor = [](double factor) { return factor >= 1 / k_most && factor <= k_most; };
+  return is_factor(learned.others) && is_factor(learned.work) && learned.error_before >= 0 &&
+         learned.error_after >= 0 && std::ranges::all_of(learned.accesses, [&](const auto& site) {
+           return is_factor(site.second);
+         });
+}
+
+Learned learn(const Workload& workload, const std::vector<TierChoice>& tiers,
+              std::span<const MeasuredPlacement> measured) {
   Learned learned;
-  if (measured.size() > 1) {
-    const Noise noise = noise_of_runs(measured);
-    std::vector<Fitted> fitted;
-    for (const MeasuredPlacement& one : measured)
-      fitted.emplace_back(one, tiers, noise);
-    Fit fit(std::move(fitted), sites_that_moved(measured, tiers.size()));
-    fit.run();
-    learned = fit.learned();
-  }
   learned.placements = measured.size();
   for (const MeasuredPlacement& one : measured)
     learned.runs += one.figures.size();
+  if (measured.size() < 2) return learned;
+  Fit fit(Model(workload, tiers, measured), measured_figures(measured));
+  learned.error_before = learned.error_after = std::expm1(fit.error_before());
+  if (!(fit.error_before() > k_sure * std::max(fit.noise(), k_model_error))) return learned;
+  fit.run();
+  if (!(fit.error() < k_much_better * fit.error_before())) return learned;
+  Learned changed = fit.learned();
+  learned.accesses = std::move(changed.accesses);
+  learned.others = changed.others;
+  learned.work = changed.work;
+  learned.error_after = std::expm1(fit.error());
   return learned;
 }
 
 void correct(Workload& workload, const Learned& learned) {
   for (SiteDemand& demand : workload.sites) {
-    const auto factor = learned.accesses.find(demand.site);
-    if (factor == learned.accesses.end()) continue;
-    demand.demand *= factor->second;
+    const auto known = learned.accesses.find(demand.site);
+    const double factor = known != learned.accesses.end() ? known->second : learned.others;
+    demand.demand *= factor;
     for (RegionDemand& in : demand.by_region)
-      in.demand *= factor->second;
+      in.demand *= factor;
+    demand.new_pages.always *= factor;
+    demand.new_pages.reused *= factor;
   }
   for (double& work : workload.loop_work)
     work *= learned.work;

@@ -7,8 +7,6 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <sys/file.h>
 #include <unistd.h>
@@ -53,11 +51,6 @@ double number_in(const Json& json, const char* name) {
   return at != json.end() && at->is_number() ? at->get<double>() : 0;
 }
 
-StoredRun run_in(const Json& line) {
-  return {number_in(line, "figure"),  number_in(line, "seconds"),  text_in(line, "failure"),
-          text_in(line, "placement"), text_in(line, "not_placed"), text_in(line, "conditions")};
-}
-
 // One line, with the next one's begin; nothing if it is no JSON object.
 std::optional<Json> next_line(const std::string& text, std::size_t& at) {
   const std::size_t end = std::min(text.find('\n', at), text.size());
@@ -76,52 +69,50 @@ std::string problem_with_head(const std::optional<Json>& head, const std::string
   return {};
 }
 
-// Lines behind the first, up to the last line end; false if one is no JSON object.
-template <typename Take> bool each_line(const std::string& text, std::size_t at, Take take) {
-  for (const std::size_t whole = text.rfind('\n') + 1; at < whole;) {
-    const auto line = next_line(text, at);
-    if (!line) return false;
-    take(*line);
+std::optional<Learned> learned_of(const Json& json, std::span<const std::string> labels) {
+  if (!json.is_object()) return {};
+  Learned learned;
+  learned.work = number_in(json, "work");
+  learned.others = number_in(json, "others");
+  learned.placements =
+      static_cast<std::size_t>(std::clamp(number_in(json, "placements"), 0.0, 1e9));
+  learned.runs = static_cast<std::size_t>(std::clamp(number_in(json, "runs"), 0.0, 1e9));
+  learned.error_before = number_in(json, "error_before");
+  learned.error_after = number_in(json, "error_after");
+  const auto objects = json.find("objects");
+  if (objects == json.end() || !objects->is_array()) return {};
+  for (const Json& object : *objects) {
+    if (!object.is_object()) return {};
+    const double site = number_in(object, "site");
+    if (!(site >= 0 && site < static_cast<double>(labels.size()))) return {};
+    const auto number = static_cast<std::size_t>(site);
+    if (text_in(object, "label") != labels[number]) return {};
+    learned.accesses[number] = number_in(object, "accesses");
   }
-  return true;
+  return is_usable(learned) ? std::optional(learned) : std::nullopt;
 }
 
 } // namespace
 
-Parsed<std::vector<MeasuredPlan>> measured_plans(const std::string& path,
-                                                 const std::string& profile) {
-  using Outcome = Parsed<std::vector<MeasuredPlan>>;
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file) return Outcome::failure(path + ": cannot be read; name the file of omptier tune");
+Parsed<Learned> learned_in(const std::string& path, const std::string& profile,
+                           std::span<const std::string> labels) {
+  using Outcome = Parsed<Learned>;
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  std::string text;
+  const bool is_read = file >= 0 && read_all(file, text);
+  const int error = errno;
+  if (file >= 0) ::close(file);
+  if (!is_read) return Outcome::failure(path + ": cannot be read (" + std::strerror(error) + ")");
   std::size_t at = 0;
-  const std::string advice = "; tune the program from this profile first";
+  const std::string then = "; run omptier tune with this profile first";
   if (std::string problem = problem_with_head(next_line(text, at), profile); !problem.empty())
-    return Outcome::failure(path + ": " + problem + advice);
-  std::map<std::string, std::string> plans; // by key
-  std::vector<std::pair<std::string, StoredRun>> runs;
-  const bool whole = each_line(text, at, [&](const Json& line) {
-    const std::string key = text_in(line, "key");
-    if (const auto plan = line.find("plan"); plan != line.end()) plans[key] = plan->dump();
-    runs.emplace_back(key, run_in(line));
-  });
-  if (!whole) return Outcome::failure(path + ": a line of it is no JSON object" + advice);
-  std::map<std::string, std::size_t> index; // by key
-  std::vector<MeasuredPlan> measured;
-  for (const auto& [key, run] : runs) {
-    const bool counts = run.failure.empty() && run.not_placed.empty() && run.figure > 0;
-    if (!counts || run.conditions != runs.back().second.conditions || !plans.contains(key))
-      continue;
-    const auto [known, is_new] = index.try_emplace(key, measured.size());
-    if (is_new) {
-      auto plan = parse_plan(plans[key], path);
-      if (!plan) return Outcome::failure(plan.error());
-      measured.push_back({std::move(*plan), {}});
-    }
-    measured[known->second].figures.push_back(run.figure);
-  }
-  if (measured.empty()) return Outcome::failure(path + ": no run of it tells anything" + advice);
-  return measured;
+    return Outcome::failure(path + ": " + problem + then);
+  std::optional<Json> last;
+  for (const std::size_t whole = text.rfind('\n') + 1; at < whole;)
+    if (auto line = next_line(text, at); line && line->contains("learned")) last = std::move(line);
+  if (!last) return Outcome::failure(path + ": no search in it has come to its end" + then);
+  if (auto learned = learned_of((*last)["learned"], labels)) return *learned;
+  return Outcome::failure(path + ": what it holds is not of this omptier; remove it" + then);
 }
 
 Parsed<RunList> RunList::open(const std::string& path, const std::string& program,
@@ -162,17 +153,17 @@ std::string RunList::read(const std::string& path, const std::string& text,
     return path + ": " + problem + other;
   if (text_in(*head, "program") != program)
     return path + ": its runs are of " + text_in(*head, "program") + ", not of " + program + other;
-  bool have_figures = true;
-  const bool whole = each_line(text, at, [&](const Json& line) {
-    StoredRun run = run_in(line);
-    have_figures = have_figures && (!run.failure.empty() || run.figure > 0);
-    const std::string key = text_in(line, "key");
-    if (line.contains("plan")) with_plan_.insert(key);
-    runs_[key].push_back(std::move(run));
+  for (const std::size_t whole = text.rfind('\n') + 1; at < whole;) {
+    const auto line = next_line(text, at);
+    if (!line) return path + ": a line of it is no JSON object" + other;
+    if (line->contains("learned")) continue;
+    StoredRun run{number_in(*line, "figure"), number_in(*line, "seconds"),
+                  text_in(*line, "failure"), text_in(*line, "placement"),
+                  text_in(*line, "not_placed")};
+    if (run.failure.empty() && !(run.figure > 0)) return path + ": a run has no figure" + other;
+    runs_[text_in(*line, "key")].push_back(std::move(run));
     ++known_;
-  });
-  if (!whole) return path + ": a line of it is no JSON object" + other;
-  if (!have_figures) return path + ": a run has no figure" + other;
+  }
   for (auto& [key, runs] : runs_)
     std::ranges::reverse(runs);
   return {};
@@ -186,27 +177,36 @@ std::optional<StoredRun> RunList::take(const std::string& key) {
   return run;
 }
 
-bool RunList::append(const std::string& key, const StoredRun& run, const Plan& plan) {
-  Json line = {{"key", key},
-               {"figure", run.figure},
-               {"seconds", run.seconds},
-               {"failure", run.failure},
-               {"placement", run.placement},
-               {"not_placed", run.not_placed},
-               {"conditions", run.conditions}};
-  if (with_plan_.insert(key).second) line["plan"] = Json::parse(write_plan(plan));
-  return write_all(file_, line_of(line));
+bool RunList::append(const std::string& key, const StoredRun& run) {
+  return write_all(file_, line_of({{"key", key},
+                                   {"figure", run.figure},
+                                   {"seconds", run.seconds},
+                                   {"failure", run.failure},
+                                   {"placement", run.placement},
+                                   {"not_placed", run.not_placed}}));
+}
+
+bool RunList::append(const Learned& learned, std::span<const std::string> labels) {
+  Json objects = Json::array();
+  for (const auto& [site, factor] : learned.accesses)
+    objects.push_back({{"site", site}, {"label", labels[site]}, {"accesses", factor}});
+  return write_all(file_, line_of({{"learned",
+                                    {{"objects", std::move(objects)},
+                                     {"others", learned.others},
+                                     {"work", learned.work},
+                                     {"placements", learned.placements},
+                                     {"runs", learned.runs},
+                                     {"error_before", learned.error_before},
+                                     {"error_after", learned.error_after}}}}));
 }
 
 RunList::RunList(RunList&& other) noexcept
-    : file_(std::exchange(other.file_, -1)), known_(other.known_), runs_(std::move(other.runs_)),
-      with_plan_(std::move(other.with_plan_)) {}
+    : file_(std::exchange(other.file_, -1)), known_(other.known_), runs_(std::move(other.runs_)) {}
 
 RunList& RunList::operator=(RunList&& other) noexcept {
   std::swap(file_, other.file_);
   known_ = other.known_;
   runs_ = std::move(other.runs_);
-  with_plan_ = std::move(other.with_plan_);
   return *this;
 }
 

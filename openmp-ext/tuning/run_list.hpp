@@ -2,17 +2,17 @@
 //
 // The runs that were measured, as a file of JSON lines: each run is appended as soon as it has
 // ended, and a search that is started again finds it there. The first line says of what the runs
-// are; a run is found by its key, which stands for the plan and the whole command. A last line that
-// was cut off is dropped.
+// are; a run is found by its key, which stands for the plan and the whole command. Each search ends
+// with a line of what the model learned. A last line that was cut off is dropped.
 #pragma once
 
 #include "base/text.hpp"
-#include "plan/plan.hpp"
+#include "tuning/learned.hpp"
 
 #include <cstddef>
 #include <map>
 #include <optional>
-#include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,19 +24,7 @@ struct StoredRun {
   std::string failure;   // "" if it counts
   std::string placement; // in words, for people
   std::string not_placed; // the runtime's warning that data lay elsewhere; "" = none
-  std::string conditions; // what else the run depends on beside its plan, as a hash
 };
-
-// What was measured of a plan, by runs that counted and placed data as planned.
-struct MeasuredPlan {
-  Plan plan; // for the recorded build
-  std::vector<double> figures;
-};
-
-// Of the runs in a file that have the conditions of the last one. A failure is one line with what
-// to do: it cannot be read, holds no such runs, or is of another profile.
-Parsed<std::vector<MeasuredPlan>> measured_plans(const std::string& path,
-                                                 const std::string& profile);
 
 class RunList {
 public:
@@ -48,9 +36,10 @@ public:
 
   // The next run of that key which was in the file and was not taken yet.
   std::optional<StoredRun> take(const std::string& key);
-  // On disk when it returns. plan: for the recorded build; kept with the first run of the key.
-  // False: it cannot be written (errno).
-  bool append(const std::string& key, const StoredRun& run, const Plan& plan);
+  // On disk when it returns. False: it cannot be written (errno).
+  bool append(const std::string& key, const StoredRun& run);
+  // As append(). labels: of the summary's sites.
+  bool append(const Learned& learned, std::span<const std::string> labels);
   std::size_t known() const { return known_; } // runs that were in the file, with any key
 
   RunList(RunList&& other) noexcept;
@@ -65,7 +54,11 @@ private:
   int file_ = -1;
   std::size_t known_ = 0;
   std::map<std::string, std::vector<StoredRun>> runs_; // by key, the last first
-  std::set<std::string> with_plan_;                    // keys
 };
+
+// What the last search in the file has learned. labels: of the summary's sites. A failure is one
+// line with what to do: it cannot be read, holds nothing learned, or is of another profile.
+Parsed<Learned> learned_in(const std::string& path, const std::string& profile,
+                           std::span<const std::string> labels);
 
 } // namespace omptier

@@ -43,6 +43,24 @@ class Bench(Recorder):
         result["tried"] = {group["label"].split()[0]: group["tried"] for group in result["groups"]}
         return result, done.stderr
 
+    def lines(self, file):
+        """The head and the runs."""
+        lines = [json.loads(line) for line in (self.folder / file).read_text().splitlines()]
+        return [line for line in lines if "learned" not in line]
+
+    def learns(self):
+        """As if all had lain as planned. No model has an array that is faster in NVM."""
+        head, *runs = self.lines("a.tune")
+        for run in runs:
+            run["not_placed"] = ""
+        (self.folder / "lay.tune").write_text("".join(json.dumps(line) + "\n" for line in (head, *runs)))
+        self.starts()
+        _, said = self.result("--runs", "lay.tune")
+        check("runs of 4 placements leave the model as it is" in said and self.starts() == 0, said)
+        for other in (("--keep", "first=dram"), ("--threads", "7"), ("--machine", "xeon-max-flat")):
+            done = self.run(self.omptier, "advise", "p.profile", *other, "--tuned", "lay.tune", HWLOC_XMLFILE=NVDIMM)
+            check("lay.tune: " in done.stderr and "4 placements" in done.stderr, done.stderr)
+
     def refused(self, *command, status, said):
         done = self.run(self.omptier, "tune", *command, status=status, HWLOC_XMLFILE=NVDIMM)
         lines = [line for line in done.stderr.splitlines() if ": run " not in line and "OMP: " not in line]
@@ -68,10 +86,13 @@ def case_best(bench):
     done = bench.tune(*METRIC, mode="limit")
     check(done.stdout.count("limit dram:64M,nvm:1G") == done.stdout.count("Time: ") >= 5, done.stdout)
     check("best plan" in done.stdout and "all in NVM" in done.stdout and "±" in done.stdout, done.stdout)
-    learned = bench.run(bench.omptier, "advise", "p.profile", *ROOM, "--tuned", "a.tune", HWLOC_XMLFILE=NVDIMM)
-    check("a.tune has one placement only" in learned.stderr, f"the others are not possible here, but: {learned.stderr}")
-    learned = bench.run(bench.omptier, "advise", "p.profile", *ROOM, "--tuned", "none.tune", status=2, HWLOC_XMLFILE=NVDIMM)
-    check("none.tune: cannot be read" in learned.stderr, learned.stderr)
+    advice = (bench.omptier, "advise", "p.profile", *ROOM, "--json")
+    learned = bench.run(*advice, "--tuned", "a.tune", HWLOC_XMLFILE=NVDIMM)
+    check("a.tune: one placement was measured only" in learned.stderr, f"the others are not possible here, but: {learned.stderr}")
+    for file, why in (("none.tune", "cannot be read"), (".", "cannot be read"), ("", "needs the file"), ("one", "holds no runs")):
+        refused = bench.run(*advice, "--tuned", file, status=2, HWLOC_XMLFILE=NVDIMM)
+        check(why in refused.stderr and len(refused.stderr.splitlines()) == 1, refused.stderr)
+    bench.learns()
     kept, _ = bench.result("--keep", "second=dram", "--runs", "b.tune")
     check(kept["kinds"] == {"first": "dram"}, f"{kept['kinds']}")
     one, _ = bench.result("--groups", "1", "--runs", "c.tune")
@@ -87,7 +108,7 @@ def case_again(bench):
     """Runs that are in the file are not repeated: the same command runs nothing, one that was cut off goes on."""
     whole, _ = bench.result()
     file = bench.folder / "p.tune"
-    check(bench.starts() == whole["runs"] and len(file.read_text().splitlines()) == whole["runs"] + 1, "not one line a run")
+    check(bench.starts() == whole["runs"] and len(bench.lines(file)) == whole["runs"] + 1, "not one line a run")
     again, said = bench.result()
     check(bench.starts() == 0 and again == whole and said.count("(from the runs' file)") == whole["runs"], said)
     lines = file.read_text().splitlines(keepends=True)
@@ -150,7 +171,7 @@ def case_refusals(bench):
     check(bench.starts() == 0, "the program was run")
     bench.tune("--repeats", "2", mode="wait", status=None)  # by time; then its first run is said to have been shorter
     file = bench.folder / "p.tune"
-    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    lines = bench.lines(file)
     check(all(run["figure"] == run["seconds"] > 0.1 for run in lines[1:]), f"{lines}")
     lines[1]["figure"] = lines[1]["seconds"] = 0.005
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -171,7 +192,7 @@ def case_interrupted(bench):
     out, said = process.communicate(timeout=60)
     check(process.returncode == 130 and "Ended: interrupted; 3 runs" in out, f"{process.returncode} {out} {begun}{said}")
     check(out.count("Time: ") == 3 and bench.starts() == 3, f"the run was cut off: {out}")
-    check(len((bench.folder / "p.tune").read_text().splitlines()) == 4, "not kept")
+    check(len(bench.lines("p.tune")) == 4, "not kept")
     done = bench.tune(*METRIC, "--time", "0.01", mode="wait")
     check("the time is up (--time 0.01)" in done.stdout and bench.starts() < 8, done.stdout)
 

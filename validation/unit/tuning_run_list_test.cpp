@@ -35,10 +35,9 @@ TEST_F(RunLists, EachRunIsFoundOnce) {
     auto list = RunList::open(path_, "app", "0123");
     ASSERT_TRUE(list) << list.error();
     EXPECT_EQ(list->known(), 0u);
-    EXPECT_TRUE(list->append("k1", {1.5, 1.6, "", "as advised", "", ""}, {}));
-    EXPECT_TRUE(
-        list->append("k2", {0, 2.5, "ended with status 3", "grid in NVM", "a warning", ""}, {}));
-    EXPECT_TRUE(list->append("k1", {1.25, 1.3, "", "as advised", "", ""}, {}));
+    EXPECT_TRUE(list->append("k1", {1.5, 1.6, "", "as advised", ""}));
+    EXPECT_TRUE(list->append("k2", {0, 2.5, "ended with status 3", "grid in NVM", "a warning"}));
+    EXPECT_TRUE(list->append("k1", {1.25, 1.3, "", "as advised", ""}));
     EXPECT_FALSE(list->take("k1")) << "a run of this search was taken for an earlier one";
   }
   auto list = RunList::open(path_, "app", "0123");
@@ -57,14 +56,14 @@ TEST_F(RunLists, EachRunIsFoundOnce) {
 TEST_F(RunLists, ALineThatWasCutOffIsDropped) {
   {
     auto list = RunList::open(path_, "app", "0123");
-    ASSERT_TRUE(list && list->append("k", {1, 1, "", "", "", ""}, {}));
+    ASSERT_TRUE(list && list->append("k", {1, 1, "", "", ""}));
   }
   std::ofstream(path_, std::ios::app) << "{\"key\":\"k\",\"fig";
   {
     auto list = RunList::open(path_, "app", "0123");
     ASSERT_TRUE(list) << list.error();
     EXPECT_EQ(list->known(), 1u);
-    EXPECT_TRUE(list->append("k", {2, 2, "", "", "", ""}, {}));
+    EXPECT_TRUE(list->append("k", {2, 2, "", "", ""}));
   }
   auto list = RunList::open(path_, "app", "0123");
   ASSERT_TRUE(list) << list.error();
@@ -87,41 +86,50 @@ TEST_F(RunLists, OthersAreRefusedAndStayAsTheyAre) {
   EXPECT_NE(problem_with("app", "0123").find("no figure"), std::string::npos);
 }
 
-// Failures, data that lay elsewhere and runs of an earlier command do not count.
-TEST_F(RunLists, PlansAreFoundWithTheirFigures) {
-  const auto plan = [](MemoryKind kind) {
-    Plan made;
-    made.program = "app";
-    made.modules = {{"build-id:1", "app"}};
-    PlanEntry entry;
-    entry.kinds = {kind};
-    entry.frames.resize(1);
-    made.entries = {entry};
-    return made;
-  };
+// Of the last search, and only of the same objects.
+TEST_F(RunLists, WhatWasLearnedIsFound) {
+  const std::vector<std::string> labels = {"a", "b"}, others = {"a", "c"};
+  Learned learned;
+  learned.accesses = {{1, 3}};
+  learned.placements = 2;
+  learned.runs = 5;
   {
     auto list = RunList::open(path_, "app", "0123");
-    ASSERT_TRUE(list) << list.error();
-    const auto append = [&](const char* key, double figure, const char* conditions, const Plan& of,
-                            const char* failure = "", const char* elsewhere = "") {
-      EXPECT_TRUE(list->append(key, {figure, 1, failure, "", elsewhere, conditions}, of));
-    };
-    append("k0", 9, "4 threads", plan(MemoryKind::hbm));
-    append("k1", 1.5, "8 threads", plan(MemoryKind::dram));
-    append("k2", 0, "8 threads", plan(MemoryKind::nvm), "ended with status 3");
-    append("k1", 1.25, "8 threads", plan(MemoryKind::dram));
-    append("k3", 1, "8 threads", plan(MemoryKind::nvm), "", "a warning");
-    append("k4", 2, "8 threads", plan(MemoryKind::nvm));
+    ASSERT_TRUE(list && list->append("k", {1, 1, "", "", ""}));
+    EXPECT_NE(learned_in(path_, "0123", labels).error().find("come to its end"), std::string::npos);
+    EXPECT_TRUE(list->append(learned, labels));
+    learned.accesses[1] = 2;
+    learned.work = 0.5;
+    EXPECT_TRUE(list->append(learned, labels));
   }
-  const auto measured = measured_plans(path_, "0123");
-  ASSERT_TRUE(measured) << measured.error();
-  ASSERT_EQ(measured->size(), 2u);
-  EXPECT_EQ(measured->at(0).figures, (std::vector<double>{1.5, 1.25}));
-  EXPECT_EQ(measured->at(0).plan.entries.at(0).kinds.at(0), MemoryKind::dram);
-  EXPECT_EQ(measured->at(1).figures, std::vector<double>{2});
-  EXPECT_EQ(measured->at(1).plan.entries.at(0).kinds.at(0), MemoryKind::nvm);
-  EXPECT_NE(measured_plans(path_, "4567").error().find("another profile"), std::string::npos);
-  EXPECT_NE(measured_plans(path_ + "x", "0123").error().find("cannot be read"), std::string::npos);
+  const auto found = learned_in(path_, "0123", labels);
+  ASSERT_TRUE(found) << found.error();
+  EXPECT_EQ(found->accesses, learned.accesses);
+  EXPECT_EQ(found->work, 0.5);
+  EXPECT_EQ(found->others, 1);
+  EXPECT_EQ(found->runs, 5u);
+  EXPECT_NE(learned_in(path_, "4567", labels).error().find("another profile"), std::string::npos);
+  EXPECT_NE(learned_in(path_, "0123", others).error().find("not of this"), std::string::npos);
+  EXPECT_NE(learned_in(path_ + "x", "0123", labels).error().find("cannot be read"),
+            std::string::npos);
+  EXPECT_NE(learned_in(folder_, "0123", labels).error().find("cannot be read"), std::string::npos);
+  auto list = RunList::open(path_, "app", "0123");
+  ASSERT_TRUE(list) << list.error();
+  EXPECT_EQ(list->known(), 1u) << "what was learned is no run";
+}
+
+TEST_F(RunLists, WhatIsNoFactorIsRefused) {
+  const std::vector<std::string> labels = {"a"};
+  const std::string head = "{\"omptier_tune\":1,\"program\":\"app\",\"profile\":\"0123\"}\n";
+  for (const char* learned :
+       {"null", "{}", "{\"objects\":[[[]]]}", "{\"objects\":[],\"work\":-1,\"others\":1}",
+        "{\"objects\":[],\"work\":1e300,\"others\":1}",
+        "{\"objects\":[{\"site\":1e30,\"label\":\"a\",\"accesses\":1}],\"work\":1,\"others\":1}",
+        "{\"objects\":[{\"site\":0,\"label\":\"a\"}],\"work\":1,\"others\":1}"}) {
+    std::ofstream(path_) << head << "{\"learned\":" << learned << "}\n";
+    EXPECT_NE(learned_in(path_, "0123", labels).error().find("not of this"), std::string::npos)
+        << learned;
+  }
 }
 
 TEST_F(RunLists, OneProcessAtATime) {

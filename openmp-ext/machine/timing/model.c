@@ -301,7 +301,9 @@ static double wait_for_memory(struct model* model, struct vcpu* vcpu, uint32_t n
   struct core* core = &vcpu->core;
   double latency = nodes_latency(model->nodes, vcpu->number, node, miss->line, miss->store);
   const double idle = latency / model->configuration.dilation;
-  if (!model->configuration.sleep) return idle;
+  // A line that is stored to past the caches is written when the last level evicts it, as others
+  // are: then the core waits if the node's queue is full.
+  if (!model->configuration.sleep || miss->access->past_caches) return idle;
   double begin = begin_of(core, miss, idle);
   double end = begin + time_of(model, vcpu, node, miss, begin, latency);
   ends(core, miss, begin, end);

@@ -50,17 +50,19 @@ public:
     if (task.quantity == Quantity::loaded_latency)
       if (std::string why = take_on(task.node, caches); !why.empty()) return why;
     divide(task, team.size());
-    team.run([&](std::size_t number) {
-      MeasuredMemory::touch(stretches[number].words);
-      const bool chases = task.quantity == Quantity::read_latency ||
-                          task.quantity == Quantity::write_latency ||
-                          (task.quantity == Quantity::loaded_latency && number == 0);
-      if (chases) link_lines(stretches[number].words);
-      stretches[number].at = 0;
-    });
+    team.run([&](std::size_t number) { MeasuredMemory::touch(stretches[number].words); });
     for (const MeasuredMemory& memory : memory_)
       if (std::string why = memory.verify(); !why.empty()) return named(memory.node(), why);
     return {};
+  }
+
+  // Before a task: what is read last of what was written does not matter, but links do.
+  void prepare(const Task& task) {
+    for (Stretch& stretch : stretches)
+      stretch.at = stretch.result = 0;
+    if (task.quantity == Quantity::read_latency || task.quantity == Quantity::write_latency ||
+        task.quantity == Quantity::loaded_latency)
+      link_lines(stretches[0].words);
   }
 
   std::vector<Stretch> stretches; // by thread
@@ -201,25 +203,57 @@ Result measure_moves(const Task& task, const MeasureOptions& options) {
 
 } // namespace
 
-Result measure(const Task& task, const CpuGroup& group, const MeasureOptions& options) {
-  omptier_model_off();
-  if (task.quantity == Quantity::move_small || task.quantity == Quantity::move_huge)
-    return measure_moves(task, options);
-  Result result{task, 0, 0, 0, 0, {}};
-  const std::size_t threads = std::min<std::size_t>(task.threads, group.usable.size());
+// Threads and memory of a task, which others may use, too.
+class Measurements::Bench {
+public:
+  Bench(const Task& task, const CpuGroup& group) : task_(task), team_(processors_of(task, group)) {
+    problem_ = team_.problem();
+    if (problem_.empty()) problem_ = buffers_.take(task, group, team_);
+  }
+
+  bool serves(const Task& task) const {
+    const auto own = [](const Task& one) { return one.quantity == Quantity::loaded_latency; };
+    return task.group == task_.group && task.node == task_.node && task.other == task_.other &&
+           task.threads == task_.threads && own(task) == own(task_);
+  }
+
+  Result measure(const Task& task, const MeasureOptions& options) {
+    if (!problem_.empty()) return {task, 0, 0, 0, 0, problem_};
+    buffers_.prepare(task);
+    omptier_model_reset();
+    repeat(task, buffers_, team_, options); // warms up: what the caches hold is of this task
+    return repeated(task, options,
+                    [&](std::string&) { return repeat(task, buffers_, team_, options); });
+  }
+
+private:
   // Spread over the group: neighbours may be threads of one core.
-  std::vector<unsigned> cpus;
-  for (std::size_t i = 0; i < threads; ++i)
-    cpus.push_back(group.usable[i * group.usable.size() / threads]);
-  Team team(cpus);
-  result.problem = team.problem();
-  Buffers buffers;
-  if (result.problem.empty()) result.problem = buffers.take(task, group, team);
-  if (!result.problem.empty()) return result;
-  omptier_model_reset();
-  repeat(task, buffers, team, options); // warms up: what the caches hold is of this task
-  return repeated(task, options,
-                  [&](std::string&) { return repeat(task, buffers, team, options); });
+  static std::vector<unsigned> processors_of(const Task& task, const CpuGroup& group) {
+    const std::size_t usable = group.usable.size();
+    const std::size_t threads = std::min<std::size_t>(task.threads, usable);
+    std::vector<unsigned> cpus;
+    for (std::size_t i = 0; i < threads; ++i)
+      cpus.push_back(group.usable[i * usable / threads]);
+    return cpus;
+  }
+
+  Task task_;
+  Team team_;
+  Buffers buffers_;
+  std::string problem_;
+};
+
+Measurements::Measurements(MeasureOptions options) : options_(std::move(options)) {
+  omptier_model_off();
+}
+Measurements::~Measurements() = default;
+
+Result Measurements::measure(const Task& task, const CpuGroup& group) {
+  const bool moves = task.quantity == Quantity::move_small || task.quantity == Quantity::move_huge;
+  if (moves || !bench_ || !bench_->serves(task)) bench_.reset(); // first: its memory is needed
+  if (moves) return measure_moves(task, options_);
+  if (!bench_) bench_ = std::make_unique<Bench>(task, group);
+  return bench_->measure(task, options_);
 }
 
 std::vector<unsigned> allowed_processors() {

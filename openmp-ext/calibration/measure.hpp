@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Carries out one task: memory is taken and made present, one slice warms up, and slices of time
+// Carries out tasks: memory is taken and made present, one slice warms up, and slices of time
 // are repeated until the noise is known and small, or repeats are used up.
 #pragma once
 
@@ -8,6 +8,8 @@
 #include "calibration/task_list.hpp"
 
 #include <functional>
+#include <memory>
+#include <vector>
 
 namespace omptier {
 
@@ -18,8 +20,21 @@ struct MeasureOptions {
   std::function<bool()> is_stopped = [] { return false; }; // asked between repeats
 };
 
-// A result without a value has a problem, or was stopped ("").
-Result measure(const Task& task, const CpuGroup& group, const MeasureOptions& options);
+// Keeps threads and memory from one task to the next that uses the same: making memory present
+// takes longer than measuring it.
+class Measurements {
+public:
+  explicit Measurements(MeasureOptions options);
+  ~Measurements();
+
+  // A result without a value has a problem, or was stopped ("").
+  Result measure(const Task& task, const CpuGroup& group);
+
+private:
+  class Bench;
+  MeasureOptions options_;
+  std::unique_ptr<Bench> bench_;
+};
 
 // Processors that this process may run on, ascending.
 std::vector<unsigned> allowed_processors();

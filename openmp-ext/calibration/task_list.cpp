@@ -36,13 +36,11 @@ public:
   // What a platform file holds.
   void add_figures(unsigned group, unsigned node) {
     const unsigned all = cpus(group);
-    add(Quantity::read_latency, group, node, 1);
-    add(Quantity::read, group, node, all);
-    add(Quantity::write, group, node, all);
-    add(Quantity::copy, group, node, all);
-    add(Quantity::write_latency, group, node, 1);
-    for (const Quantity gather : {Quantity::gather, Quantity::gather_4})
-      add(gather, group, node, all);
+    for (const Quantity latency : {Quantity::read_latency, Quantity::write_latency})
+      add(latency, group, node, 1);
+    for (const Quantity bandwidth :
+         {Quantity::read, Quantity::write, Quantity::copy, Quantity::gather, Quantity::gather_4})
+      add(bandwidth, group, node, all);
   }
 
   void add_curves(unsigned group, unsigned node) {
@@ -52,7 +50,7 @@ public:
       add(quantity, group, node, all);
     for (const unsigned threads : thread_counts(all)) {
       if (threads > 1) add(Quantity::loaded_latency, group, node, threads);
-      if (threads == all) continue;
+      if (threads == all) continue; // are among the figures
       for (const Quantity quantity :
            {Quantity::read, Quantity::write, Quantity::copy, Quantity::gather})
         add(quantity, group, node, threads);

@@ -134,6 +134,7 @@ std::vector<Result> measure_all(const std::vector<Task>& tasks, const std::vecto
   options.slice = std::clamp(arguments.minutes * 60 / k_repeats_of_task / double(tasks.size()),
                              0.003, options.slice);
   options.is_stopped = [] { return calibration_ends != 0; };
+  Measurements measurements(options);
   Progress progress(tasks.size(), arguments.minutes * 60);
   const auto begin = std::chrono::steady_clock::now();
   std::size_t measured = 0;
@@ -151,7 +152,7 @@ std::vector<Result> measure_all(const std::vector<Task>& tasks, const std::vecto
       }
       if (taken.count() > arguments.minutes * 60) break;
       progress.begins(i, task, groups[task.group], taken.count(), measured);
-      result = measure(task, groups[task.group], options);
+      result = measurements.measure(task, groups[task.group]);
       ++measured;
       if (result->value <= 0 && result->problem.empty()) break; // stopped
       if (result->problem.empty() && !file.append(*result))
@@ -263,7 +264,7 @@ int calibrate(CalibrateArguments arguments, const std::string& version) {
     nodes.push_back(node.number);
   const std::vector<Task> tasks = make_task_list(*platform, groups, nodes, arguments.quick);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP})
-    std::signal(signal, end_calibration);
+    if (std::signal(signal, end_calibration) == SIG_IGN) std::signal(signal, SIG_IGN); // nohup
   const std::vector<Result> results = measure_all(tasks, groups, arguments, *kept);
   if (calibration_ends != 0)
     return fail("calibrate", 128 + calibration_ends,

@@ -86,6 +86,7 @@ std::vector<unsigned> apply_measured(const PlatformFile& file, MachineFacts& fac
       if (measured.node == node.number) views.push_back({measured.cpus, measured.figures, 0});
     if (views.empty()) continue;
     nodes.push_back(node.number);
+    node.measured = true;
     for (InitiatorView& view : views)
       fill_up(view, node.views);
     const std::size_t measured = views.size();

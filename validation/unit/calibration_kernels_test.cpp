@@ -110,8 +110,11 @@ TEST(Measure, GivesAValueWithItsInterval) {
   options.slice = 0.002;
   options.most_slice = 0.01;
   options.most_repeats = 6;
-  for (const Quantity quantity : {Quantity::read_latency, Quantity::read}) {
-    const Result result = measure({quantity, 0, 0, 1, -1}, first_processor(), options);
+  Measurements measurements(options);
+  const CpuGroup group = first_processor();
+  for (const Quantity quantity :
+       {Quantity::read_latency, Quantity::write, Quantity::read_latency}) {
+    const Result result = measurements.measure({quantity, 0, 0, 1, -1}, group);
     if (!result.problem.empty()) {
       EXPECT_TRUE(result.problem.starts_with("node 0: ")) << result.problem;
       continue;
@@ -129,7 +132,8 @@ TEST(Measure, GivesAValueWithItsInterval) {
 }
 
 TEST(Measure, ANodeThatIsNotThereIsNamed) {
-  const Result result = measure({Quantity::read, 0, 999, 1, -1}, first_processor(), {});
+  const Result result =
+      Measurements({}).measure({Quantity::read, 0, 999, 1, -1}, first_processor());
   EXPECT_EQ(result.value, 0);
   EXPECT_TRUE(result.problem.starts_with("node 999: ")) << result.problem;
 }
@@ -138,14 +142,15 @@ TEST(Measure, EndsWhenItIsStopped) {
   MeasureOptions options;
   options.slice = 0.001;
   options.is_stopped = [] { return true; };
-  const Result result = measure({Quantity::read, 0, 0, 1, -1}, first_processor(), options);
+  const Result result =
+      Measurements(options).measure({Quantity::read, 0, 0, 1, -1}, first_processor());
   EXPECT_EQ(result.value, 0);
   EXPECT_EQ(result.repeats, 0u);
 }
 
 TEST(Measure, AProcessorThatMayNotBeUsedIsNamed) {
   const CpuGroup group = {{65000}, {65000}};
-  const Result result = measure({Quantity::read, 0, 0, 1, -1}, group, {});
+  const Result result = Measurements({}).measure({Quantity::read, 0, 0, 1, -1}, group);
   EXPECT_NE(result.problem.find("processor 65000"), std::string::npos) << result.problem;
 }
 

@@ -2,6 +2,7 @@
 //
 // Platform files: what is written reads the same, what is wrong is refused in one line, the machine
 // is recognised, and measured figures go before the firmware's.
+#include "platform/classification.hpp"
 #include "platform/describe.hpp"
 #include "platform/fingerprint.hpp"
 #include "platform/platform_file.hpp"
@@ -116,6 +117,18 @@ TEST(MeasuredFigures, GoBeforeTheFirmwares) {
   EXPECT_EQ(facts.nodes[1].views[0].figures.write_latency, 310); // was not measured
   EXPECT_EQ(facts.nodes[1].views[0].figures.write_bandwidth, 12e9);
   EXPECT_TRUE(facts.nodes[2].views.empty());
+}
+
+TEST(MeasuredFigures, CoresThatWriteSlowlyMakeNoNvm) {
+  MachineFacts facts;
+  facts.nodes.push_back({0, 64 * k_gibibyte, {0, 1, 2, 3}, {}, MemoryOrigin::unknown, {}, {}});
+  facts.nodes.push_back({2, 128 * k_gibibyte, {}, {}, MemoryOrigin::unknown, {}, {}});
+  PlatformFile file = sample();
+  file.figures[0].figures.write_bandwidth = 0.45 * file.figures[0].figures.read_bandwidth;
+  apply_measured(file, facts);
+  const auto nodes = classify(facts, {});
+  EXPECT_EQ((*nodes)[0].kind, MemoryKind::dram);
+  EXPECT_EQ((*nodes)[1].kind, MemoryKind::nvm);
 }
 
 TEST(MeasuredFigures, ReplaceTheUsualBlockOfNvm) {

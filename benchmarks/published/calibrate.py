@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Whether omptier calibrate finds what each timed machine's description (omptier sandbox --describe NAME) says: read
+and write latency and bandwidth of every memory from every domain's CPUs, and the block of its medium. Bandwidths are
+the real machine's, of the cores that the CPUs stand for. A row is the pair of a domain and a node that is furthest off.
+Status 1 if a figure is more than 10 % off, a block differs, or a memory's own domain has a figure missing
+(memory-side caches: only printed)."""
+import dataclasses
+import json
+import sys
+
+import published
+
+DILATION = 400
+NEAR = 1.10
+FIGURES = ("read_latency", "write_latency", "read_bandwidth", "write_bandwidth")
+
+
+@dataclasses.dataclass
+class Memory:
+    kind: str
+    nodes: list
+    seen: dict = dataclasses.field(default_factory=dict)  # figures by distance: "local", "in-socket", "remote"
+    block: int = 64
+    cached: bool = False
+
+
+class Described:
+    def __init__(self, text):
+        self.memories, self.timed, numbers = [], True, {}
+        for line in (line.split("#")[0].split() for line in text.splitlines()):
+            if not line:
+                continue
+            if line[0] in ("sockets", "domains", "cpus", "cores"):
+                numbers[line[0]] = int(line[1])
+            elif line[0] == "memory":
+                domains = numbers["sockets"] * numbers["domains"]
+                first = len(self.memories) * domains
+                self.memories.append(Memory(line[1], list(range(first, first + domains))))
+            elif line[0] in ("local", "in-socket", "remote"):
+                self.memories[-1].seen[line[0]] = dict(zip(FIGURES, map(float, line[1:5])))
+            elif line[0] == "media":
+                self.memories[-1].block = int(line[1])
+            elif line[0] == "cache":
+                self.memories[-1].cached = True
+            elif line[0] == "nvdimm":
+                self.timed = False
+        self.cpus, self.domains = numbers["cpus"], numbers["domains"]
+        self.stands_for = numbers["cores"] / numbers["cpus"]
+
+    def place(self, figures):
+        """Memory and distance of a pair that was measured."""
+        domain = int(figures["cpus"].split("-")[0]) // self.cpus
+        memory = next(memory for memory in self.memories if figures["node"] in memory.nodes)
+        other = memory.nodes.index(figures["node"])
+        same_socket = domain // self.domains == other // self.domains
+        return memory, "local" if domain == other else "in-socket" if same_socket else "remote"
+
+
+def measure(options, name):
+    """The platform file that calibrate wrote in the machine, and the dilation."""
+    omptier = (options.build / "bin/omptier").resolve()
+    minutes = 1.5 if options.short else 6
+    command = f"{omptier} calibrate --quick --time {minutes} --json -o /tmp/platform.json"
+    printed, dilation = published.run_stretched(options, name, DILATION, [command], 60 * minutes + 60)[command]
+    return json.loads(printed), dilation
+
+
+def rows(name, machine, found, dilation):
+    """Cells of a row for each memory, distance and figure, and whether it is as described."""
+    worst = {}
+    for figures in found["platform"]["figures"]:
+        memory, distance = machine.place(figures)
+        for figure in FIGURES:
+            if figure not in figures:
+                continue
+            value = figures[figure] / dilation if figure.endswith("latency") else \
+                figures[figure] * dilation * machine.stands_for / 1e6
+            wanted = memory.seen[distance][figure]
+            key = id(memory), distance, figure
+            if key not in worst or published.factor(value, wanted) > published.factor(worst[key], wanted):
+                worst[key] = value
+        key = id(memory), distance, "block"
+        if "block" in figures and worst.get(key, memory.block) == memory.block:
+            worst[key] = figures["block"]
+    for memory in machine.memories:
+        for distance, wanted in memory.seen.items():
+            for figure, described in {**wanted, "block": memory.block}.items():
+                value = worst.get((id(memory), distance, figure))
+                near = published.factor(value, described) <= (1 if figure == "block" else NEAR) if value else \
+                    distance != "local"
+                cells = [name, memory.kind + (", cached" if memory.cached else ""), distance, figure.replace("_", " "),
+                         f"{described:g}", f"{value:.4g}" if value else "-", f"{value / described:.2f}" if value else "-"]
+                yield cells, near or memory.cached
+
+
+def main():
+    options = published.arguments(__doc__)
+    omptier = options.build / "bin/omptier"
+    names = [line.split()[0] for line in published.output_of(omptier, "sandbox", "--list").splitlines()]
+    print("latencies in ns, bandwidths in MB/s, blocks in bytes\n")
+    print("| machine | memory | distance | figure | described | calibrated | ratio | as described |")
+    print("|---|---|---|---|---|---|---|---|", flush=True)
+    all_near, compared = True, 0
+    for name in names[:3] if options.short else names:
+        machine = Described(published.output_of(omptier, "sandbox", "--describe", name))
+        if not machine.timed:
+            print(f"{name}: left out, not timed", file=sys.stderr)
+            continue
+        found, dilation = measure(options, name)
+        for cells, near in rows(name, machine, found, dilation):
+            print("| " + " | ".join(cells) + f" | {'yes' if near else 'NO'} |", flush=True)
+            all_near &= near
+            compared += cells[-1] != "-"
+        for left_out in found["not_used"]:
+            print(f"{name}: node {left_out['node']} from CPUs {left_out['cpus']}: {left_out['figure']}", file=sys.stderr)
+    print(f"\n{compared} figures compared")
+    return 0 if all_near and compared else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -3,8 +3,9 @@
 """Whether omptier calibrate finds what each timed machine's description (omptier sandbox --describe NAME) says: read
 and write latency and bandwidth of every memory from every domain's CPUs, and the block of its medium. Bandwidths are
 the real machine's, of the cores that the CPUs stand for. A row is the pair of a domain and a node that is furthest off.
-Status 1 if a figure is more than 10 % off, a block differs, or a memory's own domain has a figure missing
-(memory-side caches: only printed)."""
+Reading is compared with what the described cores reach: the lines that they keep in flight, over the latency at that
+load, where that is less than the memory's bandwidth. Status 1 if a figure is more than 10 % off, a block differs, or a
+memory's own domain has a figure missing (memory-side caches: only printed)."""
 import dataclasses
 import json
 import sys
@@ -23,6 +24,13 @@ class Memory:
     seen: dict = dataclasses.field(default_factory=dict)  # figures by distance: "local", "in-socket", "remote"
     block: int = 64
     cached: bool = False
+    loaded: list = dataclasses.field(default_factory=lambda: [(0.0, 1.0)])  # part of the bandwidth, times the latency
+
+    def times_latency(self, used):
+        for (low, before), (high, after) in zip(self.loaded, self.loaded[1:]):
+            if used < high:
+                return before + (after - before) * (used - low) / (high - low)
+        return self.loaded[-1][1]
 
 
 class Described:
@@ -39,6 +47,11 @@ class Described:
                 self.memories.append(Memory(line[1], list(range(first, first + domains))))
             elif line[0] in ("local", "in-socket", "remote"):
                 self.memories[-1].seen[line[0]] = dict(zip(FIGURES, map(float, line[1:5])))
+            elif line[0] == "loaded":
+                points = list(map(float, line[1:]))
+                self.memories[-1].loaded += zip(points[::2], points[1::2])
+            elif line[0] == "overlap":
+                self.lines = int(line[1])
             elif line[0] == "media":
                 self.memories[-1].block = int(line[1])
             elif line[0] == "cache":
@@ -46,7 +59,25 @@ class Described:
             elif line[0] == "nvdimm":
                 self.timed = False
         self.cpus, self.domains = numbers["cpus"], numbers["domains"]
-        self.stands_for = numbers["cores"] / numbers["cpus"]
+        self.cores = numbers["cores"]
+        self.stands_for = self.cores / self.cpus
+
+    def read_by_cores(self, memory, seen):
+        """MB/s of reading that a domain's cores reach: the more they read, the longer a line takes."""
+        low, high = 0.0, seen["read_bandwidth"]
+        for _ in range(50):
+            middle = (low + high) / 2
+            latency = seen["read_latency"] * memory.times_latency(middle / seen["read_bandwidth"])
+            if self.cores * self.lines * 64 / latency * 1000 > middle:
+                low = middle
+            else:
+                high = middle
+        return low
+
+    def expected(self, memory, distance):
+        """What calibrate should find."""
+        seen = memory.seen[distance]
+        return {**seen, "read_bandwidth": self.read_by_cores(memory, seen)}
 
     def place(self, figures):
         """Memory and distance of a pair that was measured."""
@@ -71,12 +102,13 @@ def rows(name, machine, found, dilation):
     worst = {}
     for figures in found["platform"]["figures"]:
         memory, distance = machine.place(figures)
+        expected = machine.expected(memory, distance)
         for figure in FIGURES:
             if figure not in figures:
                 continue
             value = figures[figure] / dilation if figure.endswith("latency") else \
                 figures[figure] * dilation * machine.stands_for / 1e6
-            wanted = memory.seen[distance][figure]
+            wanted = expected[figure]
             key = id(memory), distance, figure
             if key not in worst or published.factor(value, wanted) > published.factor(worst[key], wanted):
                 worst[key] = value
@@ -84,13 +116,14 @@ def rows(name, machine, found, dilation):
         if "block" in figures and worst.get(key, memory.block) == memory.block:
             worst[key] = figures["block"]
     for memory in machine.memories:
-        for distance, wanted in memory.seen.items():
-            for figure, described in {**wanted, "block": memory.block}.items():
+        for distance, described in memory.seen.items():
+            for figure, wanted in {**machine.expected(memory, distance), "block": memory.block}.items():
                 value = worst.get((id(memory), distance, figure))
-                near = published.factor(value, described) <= (1 if figure == "block" else NEAR) if value else \
+                near = published.factor(value, wanted) <= (1 if figure == "block" else NEAR) if value else \
                     distance != "local"
                 cells = [name, memory.kind + (", cached" if memory.cached else ""), distance, figure.replace("_", " "),
-                         f"{described:g}", f"{value:.4g}" if value else "-", f"{value / described:.2f}" if value else "-"]
+                         f"{described.get(figure, wanted):g}", f"{wanted:.4g}", f"{value:.4g}" if value else "-",
+                         f"{value / wanted:.2f}" if value else "-"]
                 yield cells, near or memory.cached
 
 
@@ -99,8 +132,8 @@ def main():
     omptier = options.build / "bin/omptier"
     names = [line.split()[0] for line in published.output_of(omptier, "sandbox", "--list").splitlines()]
     print("latencies in ns, bandwidths in MB/s, blocks in bytes\n")
-    print("| machine | memory | distance | figure | described | calibrated | ratio | as described |")
-    print("|---|---|---|---|---|---|---|---|", flush=True)
+    print("| machine | memory | distance | figure | described | reached by its cores | calibrated | ratio | as described |")
+    print("|---|---|---|---|---|---|---|---|---|", flush=True)
     all_near, compared = True, 0
     for name in names[:3] if options.short else names:
         machine = Described(published.output_of(omptier, "sandbox", "--describe", name))

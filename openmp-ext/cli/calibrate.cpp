@@ -199,12 +199,14 @@ void say_next(const std::string& file, bool usual) {
 
 int write_results(const CalibrateArguments& arguments, const Calibrated& found,
                   const PlatformFile& file, const std::string& path) {
-  if (file.figures.empty())
+  if (file.figures.empty()) {
+    if (!arguments.json) write_file("calibrate", "-", calibrated_text(found));
     return fail("calibrate", 125,
                 "no figure was measured with confidence, so no platform file is written: " +
                     (found.pairs.empty() || found.pairs[0].problem.empty()
                          ? "the machine is too busy, or --time too short"
                          : found.pairs[0].problem));
+  }
   if (const int failed = write_whole(path, write_platform_file(file)); failed != 0) return failed;
   if (!arguments.xml.empty())
     if (const std::string why = export_hwloc_xml(arguments.xml, file.figures); !why.empty())

@@ -145,10 +145,13 @@ std::size_t strided_block(Stretch& stretch) {
 
 std::size_t tiled_block(Stretch& stretch) {
   const unsigned bits = bits_of(stretch.words.size() / k_tile_words);
+  constexpr std::size_t k_tiles = k_block_words / k_tile_words;
+  const std::uint64_t* const all = stretch.words.data();
+  const std::size_t first = stretch.at;
   std::uint64_t sum = 0;
-  for (std::size_t tile = 0; tile < k_block_words / k_tile_words; ++tile)
-    sum += sum_of_lines(stretch.words.data() + scattered(stretch.at++, bits) * k_tile_words,
-                        k_tile_words);
+  for (std::size_t tile = first; tile < first + k_tiles; ++tile)
+    sum += sum_of_lines(all + scattered(tile, bits) * k_tile_words, k_tile_words);
+  stretch.at = first + k_tiles;
   stretch.result += sum;
   return k_block_words * sizeof(std::uint64_t);
 }
@@ -157,9 +160,12 @@ std::size_t gather_block(Stretch& stretch, std::size_t lines) {
   const std::size_t words = lines * k_words_of_line;
   const unsigned bits = bits_of(stretch.words.size() / words);
   const std::size_t groups = std::max<std::size_t>(k_groups_of_block / lines, 1);
+  const std::uint64_t* const all = stretch.words.data();
+  const std::size_t first = stretch.at;
   std::uint64_t sum = 0;
-  for (std::size_t group = 0; group < groups; ++group)
-    sum += sum_of_lines(stretch.words.data() + scattered(stretch.at++, bits) * words, words);
+  for (std::size_t group = first; group < first + groups; ++group)
+    sum += sum_of_lines(all + scattered(group, bits) * words, words);
+  stretch.at = first + groups;
   stretch.result += sum;
   return groups * words * sizeof(std::uint64_t);
 }

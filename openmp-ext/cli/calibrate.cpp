@@ -131,8 +131,9 @@ void say_limits(const Platform& platform, const MachineKey& key,
 std::vector<Result> measure_all(const std::vector<Task>& tasks, const std::vector<CpuGroup>& groups,
                                 const CalibrateArguments& arguments, ResultFile& file) {
   MeasureOptions options;
-  options.slice = std::clamp(arguments.minutes * 60 / k_repeats_of_task / double(tasks.size()),
-                             0.003, options.slice);
+  const double share = arguments.minutes * 60 / k_repeats_of_task / double(tasks.size());
+  options.slice = std::clamp(share, 0.003, options.slice);
+  options.most_slice = std::clamp(share, options.slice, options.most_slice);
   options.is_stopped = [] { return calibration_ends != 0; };
   Measurements measurements(options);
   Progress progress(tasks.size(), arguments.minutes * 60);

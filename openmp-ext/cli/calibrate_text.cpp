@@ -38,14 +38,37 @@ std::string kind_of(const Calibrated& found, unsigned node) {
   return std::string(title_of(found.platform.node(node)->kind));
 }
 
+const Result* find(const Calibrated& found, Quantity quantity, unsigned group, unsigned node,
+                   unsigned threads) {
+  const auto at = std::ranges::find_if(found.results, [&](const Result& result) {
+    return result.task == Task{quantity, group, node, threads, -1} && result.value > 0;
+  });
+  return at == found.results.end() ? nullptr : &*at;
+}
+
+// A figure, or what was measured without becoming one.
+std::string cell(const Calibrated& found, const PairOutcome& pair, Quantity quantity,
+                 double figure) {
+  const auto text = [&](double value) { return is_time(quantity) ? time(value) : rate(value); };
+  if (figure > 0) return text(figure);
+  const auto all = static_cast<unsigned>(found.groups[pair.group].usable.size());
+  const Result* const result =
+      find(found, quantity, pair.group, pair.node, is_time(quantity) ? 1 : all);
+  return result != nullptr ? text(result->value) + " ?" : "-";
+}
+
 std::string figures_text(const Calibrated& found) {
   std::vector<TableRow> rows;
   for (const PairOutcome& pair : found.pairs)
     rows.push_back(
         {std::to_string(pair.node), kind_of(found, pair.node),
-         format_numbers(found.groups[pair.group].all), time(pair.figures.read_latency),
-         time(pair.figures.write_latency), rate(pair.figures.read_bandwidth),
-         rate(pair.figures.write_bandwidth), rate(pair.figures.mixed_bandwidth), rate(pair.gather),
+         format_numbers(found.groups[pair.group].all),
+         cell(found, pair, Quantity::read_latency, pair.figures.read_latency),
+         cell(found, pair, Quantity::write_latency, pair.figures.write_latency),
+         cell(found, pair, Quantity::read, pair.figures.read_bandwidth),
+         cell(found, pair, Quantity::write, pair.figures.write_bandwidth),
+         cell(found, pair, Quantity::copy, pair.figures.mixed_bandwidth),
+         cell(found, pair, Quantity::gather, pair.gather),
          pair.figures.block_is_known ? format_size(std::uint64_t(pair.figures.block)) : "-",
          percent(pair.spread)});
   return table({right("node"), left("kind"), left("from CPUs"), right("read lat."),
@@ -53,14 +76,6 @@ std::string figures_text(const Calibrated& found) {
                 right("at random"), right("block"), right("noise")},
                rows, {})
       .text;
-}
-
-const Result* find(const Calibrated& found, Quantity quantity, unsigned group, unsigned node,
-                   unsigned threads) {
-  const auto at = std::ranges::find_if(found.results, [&](const Result& result) {
-    return result.task == Task{quantity, group, node, threads, -1} && result.value > 0;
-  });
-  return at == found.results.end() ? nullptr : &*at;
 }
 
 std::string value_of(const Result* result) {

@@ -13,9 +13,9 @@
 namespace omptier {
 namespace {
 
-constexpr std::size_t k_block_words = 8192; // 64 KiB
+constexpr std::size_t k_block_words = 4096; // 32 KiB
 constexpr std::size_t k_chase_steps = 256;
-constexpr std::size_t k_groups_of_block = 512;
+constexpr std::size_t k_groups_of_block = 256;
 constexpr std::size_t k_tile_words = 512; // 4 KiB
 
 // A permutation of the numbers below 2^bits in which neighbours lie far apart: each step of it can
@@ -46,16 +46,29 @@ std::uint64_t sum_of_lines(const std::uint64_t* part, std::size_t words) {
   return sum;
 }
 
-void store_line(std::uint64_t* line, std::uint64_t value) {
+// Few instructions a line: in the virtual machine's time model they count.
 #if defined(__x86_64__)
-  const __m128i both = _mm_set1_epi64x(static_cast<long long>(value));
-  for (std::size_t word = 0; word < k_words_of_line; word += 2)
-    _mm_stream_si128(reinterpret_cast<__m128i*>(line + word), both);
+using StoredValue = __m128i;
+StoredValue stored_value(std::uint64_t word) {
+  return _mm_set1_epi64x(static_cast<long long>(word));
+}
+void store_line(std::uint64_t* line, StoredValue value) {
+  auto* const to = reinterpret_cast<__m128i*>(line);
+  _mm_stream_si128(to, value);
+  _mm_stream_si128(to + 1, value);
+  _mm_stream_si128(to + 2, value);
+  _mm_stream_si128(to + 3, value);
+}
 #else
+using StoredValue = std::uint64_t;
+StoredValue stored_value(std::uint64_t word) {
+  return word;
+}
+void store_line(std::uint64_t* line, StoredValue value) {
   for (std::size_t word = 0; word < k_words_of_line; ++word)
     line[word] = value;
-#endif
 }
+#endif
 
 // Streamed stores have left the core's buffers.
 void end_stores() {
@@ -117,8 +130,9 @@ std::size_t read_block(Stretch& stretch) {
 
 std::size_t write_block(Stretch& stretch) {
   std::uint64_t* const part = next_part(stretch, k_block_words, stretch.words.size());
+  const StoredValue value = stored_value(stretch.at);
   for (std::size_t at = 0; at < k_block_words; at += k_words_of_line)
-    store_line(part + at, stretch.at + at);
+    store_line(part + at, value);
   end_stores();
   return k_block_words * sizeof(std::uint64_t);
 }
@@ -128,7 +142,7 @@ std::size_t copy_block(Stretch& stretch) {
   const std::size_t half = stretch.words.size() / 2;
   std::uint64_t* const from = next_part(stretch, k_words, half);
   for (std::size_t at = 0; at < k_words; at += k_words_of_line)
-    store_line(from + half + at, from[at]);
+    store_line(from + half + at, stored_value(from[at]));
   end_stores();
   return k_block_words * sizeof(std::uint64_t); // read and written
 }

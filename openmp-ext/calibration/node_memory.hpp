@@ -21,7 +21,7 @@ public:
 
   // Returns why there is none, or "". bytes: rounded up to huge pages.
   std::string take(unsigned node, std::size_t bytes, bool huge = true);
-  // The part of a page, writes to each: to be called by the threads that use the memory.
+  // Makes the pages of a part present: to be called by the thread that will use it.
   static void touch(std::span<std::uint64_t> part);
   // After all was touched: why the pages are not on the node, or "".
   std::string verify() const;

@@ -104,7 +104,7 @@ void say(const std::string& line) {
 
 // What the user should know before minutes pass.
 void say_limits(const Platform& platform, const MachineKey& key,
-                const std::vector<CpuGroup>& groups) {
+                const std::vector<CpuGroup>& groups, std::vector<unsigned> allowed) {
   if (platform.tiers.size() == 1)
     say("this machine has one kind of memory (" + std::string(title_of(platform.tiers[0].kind)) +
         "), between which nothing is to be chosen; its figures still serve profiles and advice");
@@ -121,6 +121,15 @@ void say_limits(const Platform& platform, const MachineKey& key,
     else if (group.all.size() == 1)
       say("CPUs " + format_numbers(group.all) +
           ": one processor may not reach a memory's bandwidth; its own is measured");
+  std::erase_if(allowed, [&](unsigned cpu) {
+    return std::ranges::any_of(
+        groups, [&](const CpuGroup& group) { return std::ranges::binary_search(group.all, cpu); });
+  });
+  if (!allowed.empty())
+    say("CPUs " + format_numbers(allowed) +
+        " have no memory of their own: nothing is measured from there, and from there memory "
+        "counts "
+        "as the firmware says");
   const double load = std::strtod(read_small_file("/proc/loadavg").c_str(), nullptr);
   if (load >= 0.5)
     say("other programs run here (load " + std::to_string(load).substr(0, 4) +
@@ -246,7 +255,8 @@ int calibrate(CalibrateArguments arguments, const std::string& version) {
   if (option_is_set(Option::nodes)) discovery.forced = *parse_nodes(option_text(Option::nodes));
   const auto platform = discover_platform(discovery);
   if (!platform) return fail("calibrate", 125, platform.error());
-  const std::vector<CpuGroup> groups = cpu_groups(*platform, allowed_processors());
+  const std::vector<unsigned> allowed = allowed_processors();
+  const std::vector<CpuGroup> groups = cpu_groups(*platform, allowed);
   if (groups.empty())
     return fail("calibrate", 125,
                 "no processor that this shell may use belongs to a memory node; see 'omptier "
@@ -258,7 +268,7 @@ int calibrate(CalibrateArguments arguments, const std::string& version) {
       return fail("calibrate", 2, problem);
   auto kept = ResultFile::open(*output + ".part", subject_of(arguments, key, groups, version));
   if (!kept) return fail("calibrate", 2, kept.error());
-  say_limits(*platform, key, groups);
+  say_limits(*platform, key, groups, allowed);
   if (kept->known() > 0)
     say("goes on where it was interrupted, with " + std::to_string(kept->known()) +
         " measurements (" + *output + ".part; remove it to begin anew)");

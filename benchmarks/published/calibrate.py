@@ -3,8 +3,9 @@
 """Whether omptier calibrate finds what each timed machine's description (omptier sandbox --describe NAME) says: read
 and write latency and bandwidth of every memory from every domain's CPUs, and the block of its medium. Bandwidths are
 the real machine's, of the cores that the CPUs stand for. A row is the pair of a domain and a node that is furthest off.
-Reading is compared with what the described cores reach: the lines that they keep in flight, over the latency at that
-load, where that is less than the memory's bandwidth. Status 1 if a figure is more than 10 % off, a block differs, or a
+Two figures are compared with what the described cores reach. Reading: the lines that they keep in flight, over the
+latency at that load, where that is less than the memory's bandwidth. Latency: that beside the load of a CPU's own
+accesses, since each CPU accesses for the cores that it stands for. Status 1 if a figure is more than 10 % off, a block differs, or a
 memory's own domain has a figure missing (memory-side caches: only printed)."""
 import dataclasses
 import json
@@ -74,10 +75,19 @@ class Described:
                 high = middle
         return low
 
+    def latency_of_cpu(self, memory, seen, name):
+        """ns, beside the load of the CPU's own accesses, each of which moves a block."""
+        latency = seen[name]
+        for _ in range(50):
+            used = self.stands_for * memory.block / latency * 1000 / seen["read_bandwidth"]
+            latency = (latency + seen[name] * memory.times_latency(used)) / 2
+        return latency
+
     def expected(self, memory, distance):
         """What calibrate should find."""
         seen = memory.seen[distance]
-        return {**seen, "read_bandwidth": self.read_by_cores(memory, seen)}
+        return {**seen, "read_bandwidth": self.read_by_cores(memory, seen),
+                **{name: self.latency_of_cpu(memory, seen, name) for name in ("read_latency", "write_latency")}}
 
     def place(self, figures):
         """Memory and distance of a pair that was measured."""

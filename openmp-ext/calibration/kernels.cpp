@@ -14,7 +14,7 @@ namespace omptier {
 namespace {
 
 constexpr std::size_t k_block_words = 4096; // 32 KiB
-constexpr std::size_t k_chase_steps = 256;
+constexpr std::size_t k_chase_steps = 1024;
 constexpr std::size_t k_groups_of_block = 256;
 constexpr std::size_t k_tile_words = 512; // 4 KiB
 

@@ -33,14 +33,16 @@ public:
         if ((group == nearest_group(node)) == nearest) body(group, node);
   }
 
-  // What a platform file holds.
+  // What a platform file holds: by what kinds and tiers are decided, and the rest.
   void add_figures(unsigned group, unsigned node) {
-    const unsigned all = cpus(group);
     for (const Quantity latency : {Quantity::read_latency, Quantity::write_latency})
       add(latency, group, node, 1);
-    for (const Quantity bandwidth :
-         {Quantity::read, Quantity::write, Quantity::copy, Quantity::gather, Quantity::gather_4})
-      add(bandwidth, group, node, all);
+    for (const Quantity bandwidth : {Quantity::read, Quantity::write})
+      add(bandwidth, group, node, cpus(group));
+  }
+  void add_further_figures(unsigned group, unsigned node) {
+    for (const Quantity bandwidth : {Quantity::copy, Quantity::gather, Quantity::gather_4})
+      add(bandwidth, group, node, cpus(group));
   }
 
   void add_curves(unsigned group, unsigned node) {
@@ -116,8 +118,11 @@ std::vector<Task> make_task_list(const Platform& platform, const std::vector<Cpu
                                  const std::vector<unsigned>& nodes, bool quick) {
   if (groups.empty()) return {};
   TaskList list(platform, groups, nodes);
-  for (const bool nearest : {true, false})
+  for (const bool nearest : {true, false}) {
     list.for_pairs(nearest, [&](unsigned group, unsigned node) { list.add_figures(group, node); });
+    list.for_pairs(nearest,
+                   [&](unsigned group, unsigned node) { list.add_further_figures(group, node); });
+  }
   if (quick) return list.take();
   list.for_pairs(true, [&](unsigned group, unsigned node) { list.add_curves(group, node); });
   list.add_pairs_of_nodes();

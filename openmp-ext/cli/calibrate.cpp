@@ -142,7 +142,7 @@ std::vector<Result> measure_all(const std::vector<Task>& tasks, const std::vecto
   MeasureOptions options;
   const double share = arguments.minutes * 60 / k_repeats_of_task / double(tasks.size());
   options.slice = std::clamp(share, 0.003, options.slice);
-  options.most_slice = std::clamp(share, options.slice, options.most_slice);
+  options.most_slice = std::clamp(share, options.most_slice / 2, options.most_slice);
   options.is_stopped = [] { return calibration_ends != 0; };
   Measurements measurements(options);
   Progress progress(tasks.size(), arguments.minutes * 60);

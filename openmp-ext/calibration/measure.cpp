@@ -123,6 +123,8 @@ Done run_slice(Quantity quantity, Stretch& stretch, const MeasureOptions& option
 // One repeat by all threads: the value.
 double repeat(const Task& task, Buffers& buffers, Team& team, const MeasureOptions& options) {
   std::vector<Done> done(team.size());
+  // Written lines that the caches still hold are those of all cores that a CPU there stands for.
+  if (is_time(task.quantity)) omptier_model_reset();
   const bool beside = task.quantity == Quantity::loaded_latency;
   std::atomic<bool> ended{false};
   omptier_model_on();

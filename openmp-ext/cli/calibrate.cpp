@@ -155,9 +155,11 @@ std::vector<Result> measure_all(const std::vector<Task>& tasks, const std::vecto
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
     std::optional<Result> result = file.find(task);
     if (!result) {
-      if (unusable.contains(task.node) ||
-          (task.other >= 0 && unusable.contains(static_cast<unsigned>(task.other)))) {
-        results.push_back({task, 0, 0, 0, 0, unusable[task.node]});
+      const auto known = std::ranges::find_if(unusable, [&](const auto& node) {
+        return node.first == task.node || static_cast<int>(node.first) == task.other;
+      });
+      if (known != unusable.end()) {
+        results.push_back({task, 0, 0, 0, 0, known->second});
         continue;
       }
       if (taken.count() > arguments.minutes * 60) break;

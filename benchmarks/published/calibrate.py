@@ -13,7 +13,9 @@ import sys
 
 import published
 
-DILATION = 400
+# Of time, so that emulation keeps up and yet the kernel's timer, which ticks in real time, takes little of the
+# modelled: an instruction of the machine then takes so many ns.
+EMULATED_INSTRUCTION = 80
 NEAR = 1.10
 FIGURES = ("read_latency", "write_latency", "read_bandwidth", "write_bandwidth")
 
@@ -51,6 +53,8 @@ class Described:
             elif line[0] == "loaded":
                 points = list(map(float, line[1:]))
                 self.memories[-1].loaded += zip(points[::2], points[1::2])
+            elif line[0] == "instruction-ns":
+                self.dilation = round(EMULATED_INSTRUCTION / float(line[1]))
             elif line[0] == "overlap":
                 self.lines = int(line[1])
             elif line[0] == "media":
@@ -101,16 +105,16 @@ class Described:
 def arguments():
     parser = published.parser(__doc__)
     parser.add_argument("--machines", nargs="+", help="only these")
-    parser.add_argument("--dilation", type=int, default=DILATION, help=f"of time (default: {DILATION})")
+    parser.add_argument("--dilation", type=int, help="of time (default: by the machine's instructions)")
     parser.add_argument("--minutes", type=float, default=6, help="that calibrate may take (default: 6)")
     return parser.parse_args()
 
 
-def measure(options, name):
+def measure(options, name, dilation):
     """What calibrate printed in the machine."""
     omptier = (options.build / "bin/omptier").resolve()
     command = f"{omptier} calibrate --quick --time {options.minutes} --json -o /tmp/platform.json"
-    [result] = published.run_all(options, name, options.dilation, [command], 60 * options.minutes + 60)
+    [result] = published.run_all(options, name, dilation, [command], 60 * options.minutes + 60)
     if published.is_too_slow(result):
         print(f"{name}: {result['errors'].strip().splitlines()[-1]}", file=sys.stderr)
     return json.loads(result["output"])
@@ -138,8 +142,9 @@ def rows(name, machine, found, dilation):
         for distance, described in memory.seen.items():
             for figure, wanted in {**machine.expected(memory, distance), "block": memory.block}.items():
                 value = worst.get((id(memory), distance, figure))
+                missing_is_right = distance != "local" or (figure, wanted) == ("block", 64)  # what is assumed then
                 near = published.factor(value, wanted) <= (1 if figure == "block" else NEAR) if value else \
-                    distance != "local"
+                    missing_is_right
                 cells = [name, memory.kind + (", cached" if memory.cached else ""), distance, figure.replace("_", " "),
                          f"{described.get(figure, wanted):g}", f"{wanted:.4g}", f"{value:.4g}" if value else "-",
                          f"{value / wanted:.2f}" if value else "-"]
@@ -159,8 +164,9 @@ def main():
         if not machine.timed:
             print(f"{name}: left out, not timed", file=sys.stderr)
             continue
-        found = measure(options, name)
-        for cells, near in rows(name, machine, found, options.dilation):
+        dilation = options.dilation or machine.dilation
+        found = measure(options, name, dilation)
+        for cells, near in rows(name, machine, found, dilation):
             print("| " + " | ".join(cells) + f" | {'yes' if near else 'NO'} |", flush=True)
             all_near &= near
             compared += cells[-1] != "-"

@@ -69,8 +69,9 @@ void take(PairOutcome& pair, const Result& result, const CpuGroup& group, const 
 
 } // namespace
 
-double block_of(std::span<const double> gathers) {
+double block_of(std::span<const double> gathers, double in_order) {
   if (gathers.size() < 2 || gathers[0] <= 0 || gathers[1] <= 0) return 0;
+  if (in_order <= 0 || *std::ranges::max_element(gathers) < k_one_access * in_order) return 0;
   double lines = 1;
   for (std::size_t i = 1; i < gathers.size() && i < k_gathered_lines.size(); ++i)
     if (gathers[i] >= k_one_access * k_gathered_lines[i] * gathers[0]) lines = k_gathered_lines[i];
@@ -98,7 +99,7 @@ std::vector<PairOutcome> outcomes(std::span<const Result> results,
             result.task.threads == groups[pair.group].usable.size() && is_trusted(result))
           gathers[i] = result.value;
     pair.gather = gathers[0];
-    const double block = block_of(gathers);
+    const double block = block_of(gathers, pair.figures.read_bandwidth);
     pair.figures.block_is_known = block > 0;
     if (block > 0) pair.figures.block = block;
   }

@@ -29,8 +29,10 @@ std::vector<PairOutcome> outcomes(std::span<const Result> results,
                                   const std::vector<CpuGroup>& groups);
 
 // Bytes that the medium moves for one line: the largest group of lines that takes no longer than
-// one. 0 = not known. gathers: bytes/s of groups of 1, 4, 8 and 16 lines, 0 = not measured.
-double block_of(std::span<const double> gathers);
+// one. 0 = not known, also where groups do not come near the bandwidth of reading in order: then
+// latency and page walks decide how long they take, not the medium. gathers: bytes/s of groups of
+// 1, 4, 8 and 16 lines, 0 = not measured.
+double block_of(std::span<const double> gathers, double in_order);
 
 // The views of a platform file: pairs with any figure.
 std::vector<MeasuredView> views_of(std::span<const PairOutcome> pairs,

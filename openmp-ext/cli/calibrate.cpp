@@ -212,7 +212,8 @@ void say_next(const std::string& file, bool usual) {
 int write_results(const CalibrateArguments& arguments, const Calibrated& found,
                   const PlatformFile& file, const std::string& path) {
   if (file.figures.empty()) {
-    if (!arguments.json) write_file("calibrate", "-", calibrated_text(found));
+    write_file("calibrate", "-",
+               arguments.json ? calibrated_json(found, file, {}) : calibrated_text(found));
     return fail("calibrate", 125,
                 "no figure was measured with confidence, so no platform file is written: " +
                     (found.pairs.empty() || found.pairs[0].problem.empty()

@@ -166,7 +166,7 @@ std::string calibrated_json(const Calibrated& found, const PlatformFile& written
                           {"cpus", format_numbers(found.groups[pair.group].all)},
                           {"figure", name}});
   const Json all = {{"version", 1},
-                    {"file", file},
+                    {"file", file.empty() ? Json(nullptr) : Json(file)},
                     {"platform", Json::parse(write_platform_file(written))},
                     {"not_begun", found.tasks - found.results.size()},
                     {"not_used", std::move(left_out)},

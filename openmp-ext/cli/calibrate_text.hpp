@@ -22,7 +22,7 @@ struct Calibrated {
 // Tables, then a line for each thing that was left out. Ends with a newline.
 std::string calibrated_text(const Calibrated& found);
 
-// file: where the figures were written to.
+// file: where the figures were written to, "" = they were not.
 std::string calibrated_json(const Calibrated& found, const PlatformFile& written,
                             const std::string& file);
 

@@ -34,6 +34,8 @@ class Bench:
         done = self.run(*QUICK, "--json", *words, status=None, **variables)
         if done.returncode == NO_CONFIDENCE and "no figure was measured with confidence" in done.stderr:
             print(f"too busy: {done.stderr}")
+            found = json.loads(done.stdout)
+            check(found["file"] is None and found["not_used"], f"{found}")
             return None
         check(done.returncode == 0, f"status {done.returncode}: {done.stderr}")
         return json.loads(done.stdout)

@@ -121,9 +121,9 @@ TEST(Outcomes, OnlyWhatIsTrustedBecomesAFigure) {
       result_of(Quantity::read, 2, 9e9),
       result_of(Quantity::write, 2, 5e9, 0.3),
       result_of(Quantity::copy, 2, 6e9),
-      result_of(Quantity::gather, 2, 1e9),
-      result_of(Quantity::gather_4, 2, 3.6e9),
-      result_of(Quantity::gather_8, 2, 3.7e9),
+      result_of(Quantity::gather, 2, 2e9),
+      result_of(Quantity::gather_4, 2, 7.6e9),
+      result_of(Quantity::gather_8, 2, 7.7e9),
       result_of(Quantity::read, 1, 10e9),
       {{Quantity::write_latency, 0, 2, 1, -1}, 0, 0, 0, 0, "node 2: full"},
   };
@@ -156,14 +156,17 @@ TEST(Outcomes, BandwidthOfSomeProcessorsIsNotTheMemorys) {
 }
 
 TEST(Outcomes, BlockIsTheLargestGroupThatTakesOneAccess) {
-  const auto block = [](std::vector<double> gathers) { return block_of(gathers); };
-  EXPECT_EQ(block({1, 1, 1, 1}), 64);
-  EXPECT_EQ(block({1, 1.9, 2.1, 2.2}), 64); // neighbouring lines are prefetched
+  const auto block = [](std::vector<double> gathers) { return block_of(gathers, 4); };
+  EXPECT_EQ(block({3, 3.5, 3.9, 4}), 64);
+  EXPECT_EQ(block({1, 1, 1, 1}), 0);          // all far from 4: something else decides
+  EXPECT_EQ(block({0.5, 2, 2.1, 2}), 0);      // page walks, which neighbours share
+  EXPECT_EQ(block({1.5, 2.9, 3.1, 3.2}), 64); // neighbouring lines are prefetched
   EXPECT_EQ(block({1, 3.9, 4, 4}), 256);
   EXPECT_EQ(block({1, 3.9, 7.5, 7.6}), 512);
   EXPECT_EQ(block({1, 3.9, 0, 0}), 256);
   EXPECT_EQ(block({1, 0, 0, 0}), 0);
   EXPECT_EQ(block({0, 4, 4, 4}), 0);
+  EXPECT_EQ(block_of(std::vector<double>{1, 4}, 0), 0);
 }
 
 TEST(MeasuredMemory, IsWellOverTheCachesAndASmallPartOfTheNode) {

@@ -5,13 +5,13 @@
 set -u
 omptier=$1
 OMPTIER_PLATFORM=/tmp/platform.json
-"$omptier" calibrate --quick --time 1 --json -o $OMPTIER_PLATFORM > /tmp/found || exit 1
+"$omptier" calibrate --quick --time 0.25 --json -o $OMPTIER_PLATFORM > /tmp/found
+status=$?
+cat /tmp/found
+[ "$(grep -A 9 '"quantity": "read-latency"' /tmp/found | grep -c '"value"')" = 3 ] || exit 1
+[ $status = 125 ] && [ ! -e $OMPTIER_PLATFORM ] && exit 0 # this computer is too busy, which was said
+[ $status = 0 ] || exit 1
 export OMPTIER_PLATFORM
-cat $OMPTIER_PLATFORM
-for quantity in read-latency write-latency read write copy gather gather-4; do
-  [ "$(grep -c "\"quantity\": \"$quantity\"" /tmp/found)" = 3 ] || { echo "$quantity: not of three nodes"; exit 1; }
-done
-[ "$(grep -c '"value"' /tmp/found)" = 21 ] || { cat /tmp/found; exit 1; }
 "$omptier" topology > /tmp/topology || exit 1
 cat /tmp/topology
 grep '^figures: .*measured on ' /tmp/topology || exit 1

@@ -155,6 +155,8 @@ Placer* Runtime::make_placer_locked() {
     Parsed<Platform> platform = discover_platform(discover_option());
     if (!platform) throw std::runtime_error(platform.error());
     if (platform->tiers.empty()) throw std::runtime_error("No memory nodes were found");
+    if (!platform->figures_problem.empty())
+      warn_once(Notice::bad_platform_file, "%s.", platform->figures_problem.c_str());
     load_strategy();
     Placer& made_placer =
         placer_storage.make(std::move(*platform), capacity_rules(), decay_option());

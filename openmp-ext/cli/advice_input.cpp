@@ -35,6 +35,8 @@ Parsed<AdviceTarget> target_of(const AdviceArguments& arguments, const CapacityB
   }
   const auto platform = discover_platform(options);
   if (!platform) return Parsed<AdviceTarget>::failure(platform.error());
+  if (!platform->figures_problem.empty())
+    std::fprintf(stderr, "omptier: %s\n", platform->figures_problem.c_str());
   return AdviceTarget{*platform};
 }
 
@@ -43,11 +45,10 @@ std::string estimates_in_words(const std::vector<TierChoice>& tiers) {
   for (const TierChoice& tier : tiers)
     if (tier.estimated) kinds += (kinds.empty() ? "" : ", ") + std::string(title_of(tier.kind));
   if (kinds.empty()) return {};
-  return "the firmware does not give bandwidth and latency of " + kinds +
-         " (no HMAT): the usual figures of such memory are used, and results that rest on them "
-         "are called estimated; to use measured ones: lstopo --of xml m.xml; hwloc-annotate m.xml "
-         "m.xml numanode:1 memattr ReadLatency 0x3 130 (CPUs, ns; WriteLatency; ReadBandwidth, "
-         "WriteBandwidth: MiB/s); omptier advise --xml m.xml";
+  return "bandwidth and latency of " + kinds +
+         " are not known (no HMAT): the usual figures of such memory are used, and results that "
+         "rest on them are called estimated; 'omptier calibrate', run on the machine to place on, "
+         "measures them (with --xml FILE for advice elsewhere: omptier advise --xml FILE)";
 }
 
 bool has_samples(const ProfileSummary& summary) {

@@ -118,17 +118,24 @@ void check_memory(const Platform& platform, Findings& findings) {
   if (!unknown.empty())
     findings.limited("memory kinds", "node " + format_numbers(unknown) + " is of unknown kind",
                      "name its kind: OMPTIER_NODES=hbm:" + format_numbers({unknown[0]}));
+  if (!platform.figures_problem.empty())
+    findings.limited("memory figures", platform.figures_problem,
+                     "OMPTIER_PLATFORM=none uses no such file");
   if (without_figures.empty())
-    findings.works("memory figures", "bandwidth and latency of every node (ACPI HMAT)");
+    findings.works("memory figures",
+                   "bandwidth and latency of every node" +
+                       (platform.figures_date.empty() ? std::string(" (ACPI HMAT)")
+                                                      : ", measured on " + platform.figures_date +
+                                                            " (" + platform.figures_file + ")"));
   else if (platform.nodes.size() == 1)
     findings.works("memory figures", "the firmware gives none (no HMAT); one node needs none");
   else
     findings.limited("memory figures",
-                     "the firmware gives no bandwidth or latency for node " +
+                     "no bandwidth or latency is known for node " +
                          format_numbers(without_figures) +
                          " (no HMAT): placement and advice use the usual figures of its kind",
-                     "where a kind is not recognised, name it in OMPTIER_NODES; 'omptier advise' "
-                     "describes how to supply measured figures");
+                     "'omptier calibrate' measures them, once a machine; where a kind is not "
+                     "recognised then, name it in OMPTIER_NODES");
   check_totals(bytes_of_nodes(), bytes_of_machine(), findings);
   check_share(platform, findings);
 }

@@ -13,6 +13,7 @@ namespace omptier {
 struct CommandContext {
   int status = 0;   // exit status of the process
   std::string self; // folder of the omptier program ("…/bin"); its libraries are in ../lib
+  std::string version; // "1.1.0"
 };
 
 void add_topology(CLI::App& app, CommandContext& context);
@@ -27,6 +28,7 @@ void add_phases(CLI::App& app, CommandContext& context);
 void add_advise(CLI::App& app, CommandContext& context);
 void add_explain(CLI::App& app, CommandContext& context);
 void add_whatif(CLI::App& app, CommandContext& context);
+void add_calibrate(CLI::App& app, CommandContext& context);
 void add_tune(CLI::App& app, CommandContext& context);
 void add_diff(CLI::App& app, CommandContext& context);
 void add_help(CLI::App& app, CommandContext& context);

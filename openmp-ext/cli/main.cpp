@@ -60,6 +60,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
 
   omptier::CommandContext context;
+  context.version = OMPTIER_VERSION;
   std::error_code ignored;
   context.self = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path().string();
   // Building the options of all commands takes half of our start time: build those of the command

@@ -75,11 +75,14 @@ void report_time(const RunArguments& arguments, double seconds, int status) {
     line += " and ended with status " + std::to_string(status) + ", so it is not compared";
   else if (!plan || plan->predicted_seconds <= 0)
     line += "; the plan has no expected time (omptier advise writes it, from samples of time)";
-  else if (!platform || !same_platform(platform->fingerprint, plan->platform_fingerprint))
+  else if (!platform || !same_memory(platform->fingerprint, plan->platform_fingerprint))
     line += "; the plan was made for another machine, so its expected time is not compared";
   else
     line += "; the advice expected " + format_duration(plan->predicted_seconds * 1e9) +
-            " for the recorded input, which took " + format_duration(plan->recorded_seconds * 1e9);
+            " for the recorded input, which took " + format_duration(plan->recorded_seconds * 1e9) +
+            (same_platform(platform->fingerprint, plan->platform_fingerprint)
+                 ? ""
+                 : " (by other figures of this machine's memory; advise again to use today's)");
   std::fprintf(stderr, "omptier run: %s\n", line.c_str());
 }
 

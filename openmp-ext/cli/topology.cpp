@@ -27,16 +27,24 @@ Json figures_json(const Figures& figures) {
           {"write_latency", figure(figures.write_latency)}};
 }
 
+// What only measuring tells.
+void add_measured(Json& entry, const Figures& figures) {
+  if (figures.mixed_bandwidth > 0) entry["mixed_bandwidth"] = figures.mixed_bandwidth;
+  if (figures.block_is_known) entry["block"] = figures.block;
+}
+
 Json node_json(const Node& node) {
   Json views = Json::array();
   for (const InitiatorView& view : node.views) {
     Json entry = {{"cpus", view.cpus}};
     entry.update(figures_json(view.figures));
+    add_measured(entry, view.figures);
     entry["distance"] = view.distance != 0 ? Json(view.distance) : Json(nullptr);
     views.push_back(std::move(entry));
   }
   return {{"node", node.number},       {"kind", name_of(node.kind)}, {"rule", node.rule},
-          {"capacity", node.capacity}, {"cpus", node.cpus},          {"from", std::move(views)}};
+          {"capacity", node.capacity}, {"cpus", node.cpus},          {"measured", node.measured},
+          {"from", std::move(views)}};
 }
 
 std::string platform_json(const Platform& platform) {
@@ -53,10 +61,12 @@ std::string platform_json(const Platform& platform) {
       entry["estimated"] = figures_json(estimates.estimate(tier.kind, tier.figures));
     tiers.push_back(std::move(entry));
   }
-  const Json all = {{"version", 1},
-                    {"fingerprint", platform.fingerprint},
-                    {"nodes", std::move(nodes)},
-                    {"tiers", std::move(tiers)}};
+  const Json all = {
+      {"version", 1},
+      {"fingerprint", platform.fingerprint},
+      {"measured", platform.figures_date.empty() ? Json(nullptr) : Json(platform.figures_date)},
+      {"nodes", std::move(nodes)},
+      {"tiers", std::move(tiers)}};
   return all.dump(2) + "\n";
 }
 
@@ -73,6 +83,8 @@ int topology(const TopologyOptions& wanted) {
     options.forced = *parse_nodes(option_text(Option::nodes));
   const auto platform = discover_platform(options);
   if (!platform) return fail("topology", 125, platform.error());
+  if (!platform->figures_problem.empty())
+    std::fprintf(stderr, "omptier topology: %s\n", platform->figures_problem.c_str());
   const std::string text = wanted.json ? platform_json(*platform) : describe(*platform);
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
     return fail("topology", 125, "standard output cannot be written");

@@ -122,6 +122,12 @@ void apply_origins(std::vector<Candidate>& candidates) {
   }
 }
 
+// Some cores write to any memory at half the rate at which they read: what was measured of the
+// processors' own memory says nothing about its kind.
+bool may_show_asymmetry(const Candidate& candidate) {
+  return !candidate.facts->measured || candidate.facts->cpus.empty();
+}
+
 // If this rule made every node NVM, the firmware's figures would be wrong: one kind only.
 void apply_asymmetry(std::vector<Candidate>& candidates) {
   std::vector<std::pair<Candidate*, double>> slow_writers;
@@ -131,7 +137,7 @@ void apply_asymmetry(std::vector<Candidate>& candidates) {
     for (const InitiatorView& view : c.facts->views)
       if (view.figures.read_bandwidth > best.read_bandwidth) best = view.figures;
     const double share = best.read_bandwidth > 0 ? best.write_bandwidth / best.read_bandwidth : 0;
-    if (!decided(c) && share > 0 && share < k_nvm_write_ratio)
+    if (!decided(c) && may_show_asymmetry(c) && share > 0 && share < k_nvm_write_ratio)
       slow_writers.emplace_back(&c, share);
     else
       ++others;

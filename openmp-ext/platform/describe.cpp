@@ -73,6 +73,30 @@ std::string aligned(const std::vector<Row>& rows) {
   return text;
 }
 
+// Nodes by where their figures come from.
+std::string sources_text(const Platform& platform) {
+  std::vector<unsigned> measured, given, unknown;
+  for (const Node& node : platform.nodes) {
+    const bool any = std::ranges::any_of(node.views, has_figures);
+    (node.measured ? measured : any ? given : unknown).push_back(node.number);
+  }
+  std::string text;
+  const auto add = [&](const std::vector<unsigned>& nodes, const std::string& source) {
+    if (nodes.empty()) return;
+    const bool all = nodes.size() == platform.nodes.size();
+    text +=
+        (text.empty() ? "figures: " : "; ") +
+        (all ? ""
+             : "node" + std::string(nodes.size() > 1 ? "s " : " ") + format_numbers(nodes) + ": ") +
+        source;
+  };
+  add(measured, "measured on " + platform.figures_date + " (omptier calibrate)");
+  add(given, "from the firmware");
+  add(unknown,
+      "none known, decisions use the usual ones of each kind (omptier calibrate measures)");
+  return text + "\n";
+}
+
 std::string tier_text(const Tier& tier) {
   return std::string(title_of(tier.kind)) + " " + format_size(tier.capacity) + " (node" +
          (tier.nodes.size() > 1 ? "s " : " ") + format_numbers(tier.nodes) + ")";
@@ -121,7 +145,7 @@ std::string describe(const Platform& platform) {
                             "write lat.", "rule"}};
   for (const Node& node : platform.nodes)
     add_rows(rows, node);
-  std::string text = aligned(rows) + "tiers, fastest first: ";
+  std::string text = aligned(rows) + sources_text(platform) + "tiers, fastest first: ";
   for (const Tier& tier : platform.tiers)
     text += (&tier == platform.tiers.data() ? "" : ", ") + tier_text(tier);
   return text + "\n" + spaces_text(platform);

@@ -13,8 +13,8 @@ namespace omptier {
 // "0-3,8": operating-system numbers as ranges.
 std::string format_numbers(const std::vector<unsigned>& numbers);
 
-// Aligned columns, one line per node and view, then the tiers and the meaning of each standard
-// memory space for each group of processors. Ends with a newline.
+// Aligned columns, one line per node and view, then where figures come from, the tiers and the
+// meaning of each standard memory space for each group of processors. Ends with a newline.
 std::string describe(const Platform& platform);
 
 } // namespace omptier

@@ -27,6 +27,7 @@ struct NodeFacts {
   MemoryOrigin origin = MemoryOrigin::unknown;
   std::string origin_name; // "dax0.0", "region0"
   std::string label;       // hwloc's or the firmware's name for it ("MCDRAM"): a hint only
+  bool measured = false;   // by omptier calibrate: the views' figures are what processors reach
 };
 
 struct MachineFacts {

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <map>
 
 namespace omptier {
 namespace {
@@ -28,6 +29,28 @@ double take_number(std::string_view& text) {
   }
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   return value;
+}
+
+struct KindOfMemory {
+  double nodes = 0, size = 0; // GiB, of all nodes together
+};
+
+// By kind, of parts such as "hbm:2x16GiB,…"; what does not look so is a kind of its own.
+std::map<std::string_view, KindOfMemory> kinds_in(std::string_view text) {
+  std::map<std::string_view, KindOfMemory> kinds;
+  while (!text.empty()) {
+    std::string_view part = text.substr(0, text.find(';'));
+    text.remove_prefix(std::min(part.size() + 1, text.size()));
+    KindOfMemory& kind = kinds[part.substr(0, part.find(':'))];
+    part.remove_prefix(std::min(part.find(':'), part.size() - 1) + 1);
+    if (part.empty() || !is_digit(part.front())) continue;
+    const double nodes = take_number(part);
+    if (part.size() < 2 || part.front() != 'x' || !is_digit(part[1])) continue;
+    part.remove_prefix(1);
+    kind.nodes += nodes;
+    kind.size += nodes * take_number(part);
+  }
+  return kinds;
 }
 
 } // namespace
@@ -60,6 +83,15 @@ bool same_platform(std::string_view a, std::string_view b) {
     }
   }
   return a.empty() && b.empty();
+}
+
+bool same_memory(std::string_view a, std::string_view b) {
+  const auto kinds_a = kinds_in(a), kinds_b = kinds_in(b);
+  return std::ranges::equal(kinds_a, kinds_b, [](const auto& x, const auto& y) {
+    const double sizes[] = {x.second.size, y.second.size};
+    return x.first == y.first && x.second.nodes == y.second.nodes &&
+           std::fabs(sizes[0] - sizes[1]) <= k_tolerance * std::max(sizes[0], sizes[1]);
+  });
 }
 
 } // namespace omptier

@@ -18,4 +18,8 @@ std::string make_fingerprint(const std::vector<Tier>& tiers);
 // the kernel leaves of a module and differs a little from boot to boot.
 bool same_platform(std::string_view a, std::string_view b);
 
+// The same, whatever the figures are: each kind has as many nodes and, within 1 %, bytes. So a plan
+// that was made before `omptier calibrate` is still one of this machine.
+bool same_memory(std::string_view a, std::string_view b);
+
 } // namespace omptier

@@ -6,6 +6,7 @@
 #include "platform/classification.hpp"
 #include "platform/fingerprint.hpp"
 #include "platform/hwloc_reader.hpp"
+#include "platform/platform_file.hpp"
 #include "platform/sysfs.hpp"
 #include "platform/tiers.hpp"
 
@@ -47,9 +48,19 @@ Parsed<Platform> discover_platform(const DiscoverOptions& options) {
         (options.xml.empty() ? std::string("this machine") : options.xml) +
         " has no NUMA node with memory that this process may use (see /proc/self/status, "
         "Mems_allowed_list)");
+  Platform platform;
+  std::vector<unsigned> measured;
+  if (read->this_machine && !options.without_measured) {
+    const FoundPlatformFile found = find_platform_file();
+    platform.figures_file = found.path;
+    platform.figures_problem = found.problem;
+    platform.figures_date = found.file.measured;
+    measured = apply_measured(found.file, read->facts);
+  }
   auto nodes = classify(read->facts, options.forced);
   if (!nodes) return Parsed<Platform>::failure(nodes.error());
-  Platform platform;
+  for (Node& node : *nodes)
+    node.measured = std::ranges::binary_search(measured, node.number);
   platform.nodes = std::move(*nodes);
   platform.tiers = make_tiers(platform.nodes);
   platform.last_level = read->facts.last_level;

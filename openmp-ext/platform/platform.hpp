@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The machine's memory: NUMA nodes with their kind and the rule that decided it, capacities, and
-// latency and bandwidth as seen from each initiator. Made once from hwloc (or from an XML file, for
-// tests and for advising on another machine) and never changed afterwards.
+// latency and bandwidth as seen from each initiator. Made once from hwloc and the platform file (or
+// from an XML file, for tests and for advising on another machine) and never changed afterwards.
 #pragma once
 
 #include "base/kind.hpp"
@@ -23,6 +23,7 @@ struct Figures {
   double write_bandwidth = 0;
   double block = 64; // bytes that the medium moves for a single line
   double mixed_bandwidth = 0; // of as many reads as writes; 0: as the two figures add up
+  bool block_is_known = false; // measured; else block is what most media have
 };
 
 struct InitiatorView {
@@ -38,6 +39,7 @@ struct Node {
   std::uint64_t capacity = 0;
   std::vector<unsigned> cpus; // processors of this node itself; empty = CPU-less
   std::vector<InitiatorView> views;
+  bool measured = false; // figures of a platform file (omptier calibrate) are among its views
 };
 
 struct Tier {
@@ -61,6 +63,11 @@ struct Platform {
   std::vector<Tier> tiers; // fastest first (mean bandwidth; within 10 % the lower latency)
   LastLevel last_level;    // only of other machines than this one
   std::string fingerprint; // changes when kinds, capacities (to 1 %) or figures change
+  // The platform file (omptier calibrate) whose figures go before the firmware's; "" = none is
+  // here.
+  std::string figures_file;
+  std::string figures_date;    // when they were measured; "" = the file is not used
+  std::string figures_problem; // why it is not used and what to do, one line
 
   const Node* node(unsigned number) const;
   const Tier* tier(MemoryKind kind) const; // first of that kind, or null
@@ -71,6 +78,7 @@ struct Platform {
 struct DiscoverOptions {
   std::string xml;    // path of an hwloc XML export instead of this machine; "" = this machine
   NodesByKind forced; // OMPTIER_NODES
+  bool without_measured = false; // as if there were no platform file
 };
 
 // Discovers and classifies the memory. Fails with one line when the XML cannot be read. Takes about

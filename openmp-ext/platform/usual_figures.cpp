@@ -79,8 +79,9 @@ Figures FigureEstimates::estimate(MemoryKind kind, const Figures& figures) const
     estimated.*k_figures[i] = usual.*k_figures[i] * scale;
   }
   if (kind == MemoryKind::nvm) {
-    estimated.block = k_nvm_block;
-    estimated.mixed_bandwidth = k_nvm_mixed * estimated.write_bandwidth;
+    if (!figures.block_is_known) estimated.block = k_nvm_block;
+    if (figures.mixed_bandwidth <= 0)
+      estimated.mixed_bandwidth = k_nvm_mixed * estimated.write_bandwidth;
   }
   return estimated;
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# The readers of what others wrote (profiles, plans, unwind tables, program files, machine code and
+# The readers of what others wrote (profiles, plans, platform files, unwind tables, program files, machine code and
 # its loops, perf's rings) under libFuzzer with AddressSanitizer and UndefinedBehaviorSanitizer. They
 # are compiled again, by clang, whatever compiles the rest. All fuzzers run side by side: 60 s by
 # default, 10 minutes each with label soak. corpus/<fuzzer>/ holds where they start from: seeds that
@@ -27,7 +27,7 @@ function(omptier_fuzz_object source)
 endfunction()
 
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
-foreach(layer IN ITEMS base objects plan log emulation sampling analysis symbols)
+foreach(layer IN ITEMS base platform objects plan log emulation sampling analysis symbols)
   get_target_property(sources omptier_${layer} SOURCES)
   get_target_property(folder omptier_${layer} SOURCE_DIR)
   foreach(source IN LISTS sources)
@@ -43,14 +43,14 @@ add_custom_command(OUTPUT ${fuzz_archive}
   COMMAND ${CMAKE_AR} qc ${fuzz_archive} ${fuzz_objects}
   DEPENDS ${fuzz_objects} VERBATIM)
 
-set(fuzzers log unwind elf decode loop plan)
+set(fuzzers log unwind elf decode loop plan platform)
 set(fuzz_programs "")
 foreach(name IN LISTS fuzzers)
   omptier_fuzz_object(${CMAKE_CURRENT_LIST_DIR}/fuzz_${name}.cpp)
   set(program ${CMAKE_BINARY_DIR}/tests/fuzz_${name})
   add_custom_command(OUTPUT ${program}
     COMMAND ${OMPTIER_FUZZ_COMPILER} -fsanitize=fuzzer,address,undefined -o ${program}
-            ${fuzz_object} ${fuzz_archive} -ldw -lelf -lZydis
+            ${fuzz_object} ${fuzz_archive} -ldw -lelf -lZydis -lhwloc
     DEPENDS ${fuzz_object} ${fuzz_archive} VERBATIM)
   list(APPEND fuzz_programs ${program})
 endforeach()

@@ -42,6 +42,7 @@ const std::vector<std::uint8_t> k_nop{0x90};
 const std::vector<std::uint8_t> k_load_rcx_rax_8{0x48, 0x8b, 0x48, 0x08};   // mov rcx, [rax+8]
 const std::vector<std::uint8_t> k_load_rax_stack{0x48, 0x8b, 0x04, 0x24};   // mov rax, [rsp]
 const std::vector<std::uint8_t> k_store_rax_stack{0x48, 0x89, 0x04, 0x24};  // mov [rsp], rax
+const std::vector<std::uint8_t> k_movnti_rdi{0x48, 0x0f, 0xc3, 0x07};       // movnti [rdi], rax
 const std::vector<std::uint8_t> k_xadd_rdi{0xf0, 0x48, 0x0f, 0xc1, 0x07};   // lock xadd [rdi], rax
 const std::vector<std::uint8_t> k_store_rdx_rax{0x48, 0x89, 0x10};          // mov [rax], rdx
 const std::vector<std::uint8_t> k_move_if_zero{0x48, 0x0f, 0x44, 0xc1};     // cmovz rax, rcx
@@ -149,6 +150,11 @@ TEST_F(TimingCore, AnInstructionThatLoadsTwiceWaitsForBoth) {
   }
   core_drain(&core_);
   EXPECT_NEAR(core_.now / 1000, k_latency, 1);
+}
+
+TEST_F(TimingCore, StoresPastTheCachesAreKnown) {
+  EXPECT_TRUE(block_of({k_movnti_rdi})->accesses[0].past_caches);
+  EXPECT_FALSE(block_of({k_store_rax_stack})->accesses[0].past_caches);
 }
 
 TEST_F(TimingCore, LockedInstructionsAreWaitedFor) {

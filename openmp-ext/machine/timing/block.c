@@ -78,6 +78,21 @@ static bool is_locked(const ZydisDecodedInstruction* instruction, bool stores) {
          (instruction->mnemonic == ZYDIS_MNEMONIC_XCHG && stores);
 }
 
+static bool stores_past_caches(const ZydisDecodedInstruction* instruction) {
+  switch (instruction->mnemonic) {
+  case ZYDIS_MNEMONIC_MOVNTI:
+  case ZYDIS_MNEMONIC_MOVNTDQ:
+  case ZYDIS_MNEMONIC_MOVNTPS:
+  case ZYDIS_MNEMONIC_MOVNTPD:
+  case ZYDIS_MNEMONIC_VMOVNTDQ:
+  case ZYDIS_MNEMONIC_VMOVNTPS:
+  case ZYDIS_MNEMONIC_VMOVNTPD:
+    return true;
+  default:
+    return false;
+  }
+}
+
 void block_begin(struct block_builder* builder) {
   for (int i = 0; i < k_registers; i++)
     builder->registers[i] = (block_sources)1 << i;
@@ -121,6 +136,7 @@ void block_add(struct block_builder* builder, const uint8_t* code, size_t size,
   }
   if (stores) access->stored = value;
   access->locked = is_locked(&instruction, stores);
+  access->past_caches = stores_past_caches(&instruction);
   for (unsigned i = 0; i < instruction.operand_count; i++) {
     if (operands[i].type != ZYDIS_OPERAND_TYPE_REGISTER ||
         (operands[i].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) == 0)

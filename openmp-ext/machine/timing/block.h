@@ -30,6 +30,7 @@ struct block_access { // an instruction that accesses memory
   uint16_t index;        // of the instruction in its block
   int8_t load;           // its number among the block's loads; −1 = none
   bool locked;           // atomic: the core waits for it
+  bool past_caches;      // a store that does not read its line first (MOVNT…)
   bool clears_page;      // of the kernel, all of it
   bool copies_page;
 };

@@ -301,7 +301,7 @@ static double wait_for_memory(struct model* model, struct vcpu* vcpu, uint32_t n
   struct core* core = &vcpu->core;
   double latency = nodes_latency(model->nodes, vcpu->number, node, miss->line, miss->store);
   const double idle = latency / model->configuration.dilation;
-  if (!model->configuration.sleep) return idle;
+  if (!model->configuration.sleep || miss->access->past_caches) return idle;
   double begin = begin_of(core, miss, idle);
   double end = begin + time_of(model, vcpu, node, miss, begin, latency);
   ends(core, miss, begin, end);
@@ -435,6 +435,13 @@ void model_access(struct model* model, struct vcpu* vcpu, const struct block_acc
   if (model->events && access->pc < k_user_end && address < k_user_end)
     record_made_page(model, vcpu, access, address, reported);
   struct miss miss = {access, address, reported / k_line_size, store, false, 0};
+  if (access->past_caches && store) { // the line is written at once, without being read
+    count_miss(model, vcpu, &miss);
+    write_back(model, vcpu, miss.line);
+    core_stored(&vcpu->core, access, address);
+    pay_if_due(model, vcpu);
+    return;
+  }
   const bool waits = !store || access->locked; // QEMU reports atomic instructions as stores
   uint64_t evicted = UINT64_MAX;
   if (core_l2_access(&vcpu->caches, miss.line)) {

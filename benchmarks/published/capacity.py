@@ -282,16 +282,26 @@ def draw(options, points):
                      "row": {"field": "machine", "type": "nominal"}}})
 
 
-def main():
-    parser = published.parser(__doc__)
+def parser(description):
+    parser = published.parser(description)
     parser.add_argument("--program", action="append", help="only this one; may be repeated")
     parser.add_argument("--machine", action="append", help="only this one; may be repeated")
-    parser.add_argument("--percent", action="append", type=float, help="only this capacity; may be repeated")
-    options = parser.parse_args()
+    return parser
+
+
+def chosen(options):
+    """Programs and machines."""
     programs = [one for one in PROGRAMS if one.name in (options.program or [one.name])]
-    machines = [one for one in MACHINES if one.name in (options.machine or [one.name])]
+    return programs[:2] if options.short else programs, [one for one in MACHINES if one.name in (options.machine or [one.name])]
+
+
+def main():
+    arguments = parser(__doc__)
+    arguments.add_argument("--percent", action="append", type=float, help="only this capacity; may be repeated")
+    options = arguments.parse_args()
+    programs, machines = chosen(options)
     cells = []
-    for program in programs[:2] if options.short else programs:
+    for program in programs:
         campaign = Campaign(options, program)
         cells += [make_cell(campaign, machine, percent)
                   for machine in machines for percent in options.percent or ((25,) if options.short else CAPACITIES)]

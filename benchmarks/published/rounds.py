@@ -99,18 +99,14 @@ def measure(options, machine, programs):
 
 
 def main():
-    parser = published.parser(__doc__)
-    parser.add_argument("--program", action="append", help="only this one; may be repeated")
-    parser.add_argument("--machine", action="append", help="only this one; may be repeated")
-    options = parser.parse_args()
-    programs = [one for one in capacity.PROGRAMS if one.name in (options.program or [one.name])]
+    options = capacity.parser(__doc__).parse_args()
+    programs, machines = capacity.chosen(options)
     print(f"\nfast memory for {PERCENT} % of the footprint; agreement and time against the plan from all in slow memory\n")
     print("| program | machine |" + "".join(f" {way}: anew | after |" for way in SECOND))
     print("|---|---|" + "---|" * 2 * len(SECOND))
     good = True
-    for machine in capacity.MACHINES:
-        if machine.name in (options.machine or [machine.name]):
-            good &= measure(options, machine, programs[:2] if options.short else programs)
+    for machine in machines:
+        good &= measure(options, machine, programs)
     return 0 if good else 1
 
 

@@ -103,19 +103,15 @@ def measure(options, machine, programs):
 
 
 def main():
-    parser = published.parser(__doc__)
-    parser.add_argument("--program", action="append", help="only this one; may be repeated")
-    parser.add_argument("--machine", action="append", help="only this one; may be repeated")
-    options = parser.parse_args()
-    programs = [one for one in capacity.PROGRAMS if one.name in (options.program or [one.name])]
+    options = capacity.parser(__doc__).parse_args()
+    programs, machines = capacity.chosen(options)
     print(f"\nfast memory for {PERCENT} % of the footprint; times over those of the best of all placements\n")
     print(f"| program | machine | placements | {REPEATS} runs of each | runs of tune | tuned | advised | predicted gains off by | "
           "with what tune learned |")
     print("|---|---|---|---|---|---|---|---|---|", flush=True)
     good = True
-    for machine in capacity.MACHINES:
-        if machine.name in (options.machine or [machine.name]):
-            good &= measure(options, machine, programs[:2] if options.short else programs)
+    for machine in machines:
+        good &= measure(options, machine, programs)
     return 0 if good else 1
 
 

@@ -157,23 +157,9 @@ std::size_t strided_block(Stretch& stretch) {
   return k_block_words * sizeof(std::uint64_t) / 4;
 }
 
-std::size_t tiled_block(Stretch& stretch) {
-  const unsigned bits = bits_of(stretch.words.size() / k_tile_words);
-  constexpr std::size_t k_tiles = k_block_words / k_tile_words;
-  const std::uint64_t* const all = stretch.words.data();
-  const std::size_t first = stretch.at;
-  std::uint64_t sum = 0;
-  for (std::size_t tile = first; tile < first + k_tiles; ++tile)
-    sum += sum_of_lines(all + scattered(tile, bits) * k_tile_words, k_tile_words);
-  stretch.at = first + k_tiles;
-  stretch.result += sum;
-  return k_block_words * sizeof(std::uint64_t);
-}
-
-std::size_t gather_block(Stretch& stretch, std::size_t lines) {
-  const std::size_t words = lines * k_words_of_line;
+// So many groups of so many words each, at random places.
+std::size_t groups_block(Stretch& stretch, std::size_t groups, std::size_t words) {
   const unsigned bits = bits_of(stretch.words.size() / words);
-  const std::size_t groups = std::max<std::size_t>(k_groups_of_block / lines, 1);
   const std::uint64_t* const all = stretch.words.data();
   const std::size_t first = stretch.at;
   std::uint64_t sum = 0;
@@ -182,6 +168,15 @@ std::size_t gather_block(Stretch& stretch, std::size_t lines) {
   stretch.at = first + groups;
   stretch.result += sum;
   return groups * words * sizeof(std::uint64_t);
+}
+
+std::size_t tiled_block(Stretch& stretch) {
+  return groups_block(stretch, k_block_words / k_tile_words, k_tile_words);
+}
+
+std::size_t gather_block(Stretch& stretch, std::size_t lines) {
+  return groups_block(stretch, std::max<std::size_t>(k_groups_of_block / lines, 1),
+                      lines * k_words_of_line);
 }
 
 std::size_t run_block(Quantity quantity, Stretch& stretch) {

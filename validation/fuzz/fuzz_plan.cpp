@@ -3,29 +3,14 @@
 // The plan reader, which runs inside strangers' processes. The input is the file. What is refused
 // is refused in one line; what is read is written so that it reads the same again.
 
+#include "wrong.hpp"
+
 #include "plan/plan.hpp"
-
-#include <cstdio>
-#include <cstdlib>
-
-namespace {
-
-[[noreturn]] void wrong(const char* what, const std::string& text) {
-  std::fprintf(stderr, "%s\n%s\n", what, text.c_str());
-  std::abort();
-}
-
-} // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace omptier;
   const auto plan = parse_plan({reinterpret_cast<const char*>(data), size}, "fuzzed");
-  if (!plan) {
-    const std::string& error = plan.error();
-    if (!error.starts_with("fuzzed:") || error.find('\n') != std::string::npos)
-      wrong("not one line that begins with the file's name:", error);
-    return 0;
-  }
+  if (!plan) return check_refusal(plan.error()), 0;
   for (const PlanEntry& entry : plan->entries) {
     if (entry.kinds.empty() || entry.frames.empty() == entry.symbol.empty())
       wrong("an entry that cannot be applied was read:", entry.label);

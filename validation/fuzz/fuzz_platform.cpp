@@ -4,30 +4,15 @@
 // is refused is refused in one line; what is read is written so that it reads the same again, and
 // its figures make a platform.
 #include "platform/platform_file.hpp"
+#include "wrong.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
-
-namespace {
-
-[[noreturn]] void wrong(const char* what, const std::string& text) {
-  std::fprintf(stderr, "%s\n%s\n", what, text.c_str());
-  std::abort();
-}
-
-} // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace omptier;
   const auto file = parse_platform_file({reinterpret_cast<const char*>(data), size}, "fuzzed");
-  if (!file) {
-    const std::string& error = file.error();
-    if (!error.starts_with("fuzzed: ") || error.find('\n') != std::string::npos)
-      wrong("not one line that begins with the file's name:", error);
-    return 0;
-  }
+  if (!file) return check_refusal(file.error()), 0;
   const std::string written = write_platform_file(*file);
   const auto again = parse_platform_file(written, "written");
   if (!again) wrong("what was written cannot be read:", again.error() + "\n" + written);

@@ -219,8 +219,9 @@ double part_of_block(const SiteDemand& site) {
 
 std::uint64_t bytes_to_divide(const SiteSummary& site) {
   const bool same = site.objects > 0 && site.bytes_total == site.objects * site.bytes_largest;
-  // The memory of a divided block is not kept for the next one, whose pages are new again.
-  if (2 * site.fresh.reused < site.fresh.always) return 0;
+  // The memory of a divided block is not kept for the next one: its pages are new again, and its
+  // parts are moved again.
+  if (site.bytes_total > 2 * site.bytes_peak) return 0;
   return same && site.kind == SiteKind::allocation && site.bytes_largest >= k_least_divided
              ? site.bytes_largest
              : 0;

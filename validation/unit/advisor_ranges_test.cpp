@@ -399,12 +399,12 @@ TEST(Gain, APlanSaysWhatTheRunIsExpectedToTake) {
 TEST(RangesOfASite, TemporariesStayWhole) {
   ProfileSummary summary = one_block(64 * MiB, [](double) { return 1.0; });
   SiteSummary& site = summary.sites[0];
-  site.fresh = {64 * MiB, 64 * MiB};
   EXPECT_EQ(bytes_to_divide(site), 64 * MiB);
   site.objects = site.blocks = 10;
   site.bytes_total = 640 * MiB;
-  site.fresh = {640 * MiB, 64 * MiB};
   EXPECT_EQ(bytes_to_divide(site), 0u);
+  site.bytes_peak = 320 * MiB; // five live at once
+  EXPECT_EQ(bytes_to_divide(site), 64 * MiB);
 }
 
 TEST(RangesOfASite, AnEarlierPlansPartsAreKept) {

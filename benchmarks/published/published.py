@@ -37,13 +37,18 @@ def machine_of(name):
     return ["--machine-file", str(file)] if file.exists() else ["--machine", name]
 
 
-def scaled_machine_of(options, name, times):
-    """The same for problems that are so many times larger than those that run in the machine: to them, its
-    last-level cache of 1 MiB is so many times larger, too."""
+def described(options, name):
+    """A machine's description, its CPUs, and the cores that these stand for."""
     known = machine_of(name)
     text = (pathlib.Path(known[1]).read_text() if known[0] == "--machine-file" else
             output_of(options.build / "bin/omptier", "sandbox", "--describe", name))
-    cpus, cores = (int(re.search(rf"^{word} (\d+)", text, re.MULTILINE)[1]) for word in ("cpus", "cores"))
+    return text, *(int(re.search(rf"^{word} (\d+)", text, re.MULTILINE)[1]) for word in ("cpus", "cores"))
+
+
+def scaled_machine_of(options, name, times):
+    """The same for problems that are so many times larger than those that run in the machine: to them, its
+    last-level cache of 1 MiB is so many times larger, too."""
+    text, cpus, cores = described(options, name)
     file = (options.build / "published" / f"{name}-{times}.machine").resolve()
     file.write_text(re.sub(r"^last-level .*$", f"last-level {times * cores // cpus}M", text, flags=re.MULTILINE))
     return ["--machine-file", str(file)]

@@ -40,9 +40,11 @@ class Tuned(rounds.Rounds):
         return sum(site["bytes"] for site in sites if site["by_plan"]) * PERCENT / 100
 
     def tuning(self):
+        """The machine's own figures are of all cores."""
         self.runs.unlink(missing_ok=True)
+        _, cpus, cores = published.described(self.options, self.machine.name)
         return (f"{self.bin}/omptier-model off; {self.bin}/omptier tune {self.profile} --json --time {MINUTES} "
-                f"--capacity {self.machine.capacity(self.room)} --metric '([0-9.]+)' --runs {self.runs} -o {self.plan} -- " +
+                f"--threads {capacity.THREADS * cores // cpus} --capacity {self.machine.capacity(self.room)} --metric '([0-9.]+)' --runs {self.runs} -o {self.plan} -- " +
                 " ".join(map(str, self.run)))
 
     @property

@@ -44,7 +44,8 @@ class Tuned(rounds.Rounds):
         self.runs.unlink(missing_ok=True)
         _, cpus, cores = published.described(self.options, self.machine.name)
         return (f"{self.bin}/omptier-model off; {self.bin}/omptier tune {self.profile} --json --time {MINUTES} "
-                f"--threads {capacity.THREADS * cores // cpus} --capacity {self.machine.capacity(self.room)} --metric '([0-9.]+)' --runs {self.runs} -o {self.plan} -- " +
+                f"--threads {capacity.THREADS * cores // cpus} --capacity {self.machine.capacity(self.room)} "
+                f"--metric '([0-9.]+)' --runs {self.runs} -o {self.plan} -- " +
                 " ".join(map(str, self.run)))
 
     @property

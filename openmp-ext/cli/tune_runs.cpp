@@ -26,6 +26,7 @@
 namespace omptier {
 namespace {
 
+constexpr std::chrono::seconds k_time_to_end{5}; // for a program that is asked to
 constexpr std::size_t k_longest_line = 4096; // that is searched: std::regex recurses by character
 
 volatile sig_atomic_t endings = 0; // 1: the search is to end; more: the run, too
@@ -46,7 +47,8 @@ std::string failure_of(int status) {
   return "ended with status " + std::to_string(status);
 }
 
-// Kills the program's process group when its time is over.
+// Ends the program's process group when its time is over: asks first, since a launcher then ends
+// what it has started elsewhere.
 class TimeLimit {
 public:
   TimeLimit(pid_t program, double seconds) {
@@ -56,7 +58,10 @@ public:
         if (ended_.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return done_; }))
           return;
         killed_ = true;
-        ::kill(-program, SIGKILL);
+        for (const int one : {SIGTERM, SIGCONT}) // it may be stopped
+          ::kill(-program, one);
+        ended_.wait_for(lock, k_time_to_end, [&] { return done_; });
+        ::kill(-program, SIGKILL); // what is left of the group, too
       });
   }
   bool end() { // whether it had to kill

@@ -72,6 +72,12 @@ std::string against(const std::string& what, const std::optional<double>& figure
          times_text(times) + " of that\n";
 }
 
+std::string held_up_text(unsigned runs) {
+  if (runs == 0) return {};
+  return " (without " + std::to_string(runs) + (runs == 1 ? " that was" : " that were") +
+         " held up: far longer than others with the same placement)";
+}
+
 } // namespace
 
 std::string figure_text(double figure, bool by_metric) {
@@ -108,7 +114,8 @@ std::string tuning_text(const Tuned& of) {
     text += "  " + fitted(slow, 14) + "not measured: " + result.all_slow_failure + "\n";
   return text + "\nEnded: " + result.ended + "; " + std::to_string(result.runs) +
          (result.runs == 1 ? " run" : " runs") + ", which vary by " +
-         format_percent(result.noise.deviation) + ". Intervals (±) are 95 %.\n";
+         format_percent(result.noise.deviation) + held_up_text(result.held_up) +
+         ". Intervals (±) are 95 %.\n";
 }
 
 namespace {
@@ -165,6 +172,7 @@ std::string tuning_json(const Tuned& of) {
                     {"ended", result.ended},
                     {"undecided", result.undecided},
                     {"runs", result.runs},
+                    {"held_up", result.held_up},
                     {"noise", result.noise.deviation}};
   return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

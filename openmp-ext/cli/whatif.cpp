@@ -141,6 +141,7 @@ std::string rows_text(const Curve& of) {
       {.title = of.kind(), .align = TableColumn::Align::right},
       {.title = "time", .bar = true},
       {.title = "speed-up", .align = TableColumn::Align::right},
+      {.title = "usually", .align = TableColumn::Align::right, .rank = 2},
       {.title = "by samples", .align = TableColumn::Align::right, .rank = 1},
       {.title = "moves in (+) or out (-)", .cut = TableColumn::Cut::end}};
   std::vector<TableRow> rows;
@@ -151,13 +152,15 @@ std::string rows_text(const Curve& of) {
     const Advice& advice = of.curve.points().at(capacity);
     const double part = of.time(advice) / of.curve.time_in_slowest();
     const Range gain = speed_up_from_samples(advice);
-    rows.push_back(
-        {format_size(capacity) + (of.enough == capacity ? " *" : "  "),
-         number("%5.1f %% ", 100 * part) + bar(part, k_bar, look.utf8), number("%.2f", gain.value),
-         has_intervals
-             ? number("%.2f", gain.low) + (look.utf8 ? "–" : "-") + number("%.2f", gain.high)
-             : "-",
-         arrivals_text(of.arrivals(row))});
+    const Gain usual = gain_of(advice);
+    const auto range = [&](double low, double high) {
+      return number("%.2f", low) + (look.utf8 ? "–" : "-") + number("%.2f", high);
+    };
+    rows.push_back({format_size(capacity) + (of.enough == capacity ? " *" : "  "),
+                    number("%5.1f %% ", 100 * part) + bar(part, k_bar, look.utf8),
+                    number("%.2f", gain.value), row == 0 ? "-" : range(usual.low, usual.high),
+                    has_intervals ? range(gain.low, gain.high) : "-",
+                    arrivals_text(of.arrivals(row))});
   }
   return table(columns, rows, look).text;
 }
@@ -228,16 +231,17 @@ std::string whatif_json(const Curve& of, const Workload& workload) {
     for (const Arrival& one : of.arrivals(row))
       arrivals.push_back(
           {{"label", one.label}, {"bytes", one.bytes}, {"before", one.before}, {"now", one.now}});
-    const Range gain = speed_up_from_samples(advice);
-    points.push_back({{"capacity", capacity},
-                      {"predicted_time", of.time(advice) / threads},
-                      {"part", of.time(advice) / of.curve.time_in_slowest()},
-                      {"gain",
-                       {{"value", gain.value},
-                        {"low", has_intervals ? Json(gain.low) : Json(nullptr)},
-                        {"high", has_intervals ? Json(gain.high) : Json(nullptr)}}},
-                      {"nowhere", bytes_nowhere(advice)},
-                      {"moves", std::move(arrivals)}});
+    const Gain gain = gain_of(advice);
+    const Range samples = speed_up_from_samples(advice);
+    points.push_back(
+        {{"capacity", capacity},
+         {"predicted_time", of.time(advice) / threads},
+         {"part", of.time(advice) / of.curve.time_in_slowest()},
+         {"gain", {{"value", gain.value}, {"low", gain.low}, {"high", gain.high}}},
+         {"by_samples",
+          has_intervals ? Json{{"low", samples.low}, {"high", samples.high}} : Json(nullptr)},
+         {"nowhere", bytes_nowhere(advice)},
+         {"moves", std::move(arrivals)}});
   }
   for (std::size_t tier = 0; tier < of.tiers.size(); ++tier)
     if (tier != of.tier)

@@ -268,6 +268,13 @@ std::vector<Measured> measured_figures(std::span<const MeasuredPlacement> placem
     for (const double figure : one.figures)
       of.push_back(std::log(figure));
   }
+  for (std::size_t placement = 0; placement < logarithms.size(); ++placement) {
+    unsigned left_out = 0;
+    while (const auto at = held_up_run(logarithms, placement, left_out)) {
+      logarithms[placement].erase(logarithms[placement].begin() + static_cast<std::ptrdiff_t>(*at));
+      ++left_out;
+    }
+  }
   const double deviation = noise_of(logarithms).deviation;
   std::vector<Measured> measured;
   for (const Vector& of : logarithms) {

@@ -20,7 +20,13 @@ constexpr std::size_t k_runs_before = 4; // of the best, that a newer placement 
 struct Runs {
   std::vector<double> logarithms;
   std::vector<unsigned> numbers; // of the search's runs, ascending
+  unsigned left_out = 0;         // no longer among these: they were held up
   std::string failure;           // of the last one that failed
+
+  void leave_out(std::size_t at) {
+    logarithms.erase(logarithms.begin() + static_cast<std::ptrdiff_t>(at));
+    numbers.erase(numbers.begin() + static_cast<std::ptrdiff_t>(at));
+  }
 };
 
 double mean_figure(const Runs& runs) {
@@ -70,7 +76,20 @@ private:
     }
     runs.logarithms.push_back(std::log(measured->figure));
     runs.numbers.push_back(result_.runs);
+    leave_out_held_up(trial);
     return true;
+  }
+
+  // The last run may show that one before it was.
+  void leave_out_held_up(const Trial& trial) {
+    Runs& runs = runs_[trial];
+    const auto placement =
+        static_cast<std::size_t>(std::distance(runs_.begin(), runs_.find(trial)));
+    const auto at = held_up_run(all_logarithms(), placement, runs.left_out);
+    if (!at) return;
+    runs.leave_out(*at);
+    ++runs.left_out;
+    ++result_.held_up;
   }
 
   // The advised placement, and everything in the slowest kind.
@@ -90,15 +109,11 @@ private:
       if (!run(advised_)) return refuse_failed_advice();
       if (spread_of({times.data() + 1, 2}) < spread_of({times.data(), 2}) &&
           times[0] == std::ranges::max(times))
-        forget_first_of_advised();
+        runs_[advised_].leave_out(0);
+      else if (spread_of(times) > k_too_varied && !run(advised_)) // or was one held up?
+        return refuse_failed_advice();
     }
     return refuse_varied(times);
-  }
-
-  void forget_first_of_advised() {
-    Runs& runs = runs_[advised_];
-    runs.logarithms.erase(runs.logarithms.begin());
-    runs.numbers.erase(runs.numbers.begin());
   }
 
   bool refuse_failed_advice() {
@@ -118,12 +133,14 @@ private:
     return false;
   }
 
-  Noise noise() const {
+  std::vector<std::vector<double>> all_logarithms() const {
     std::vector<std::vector<double>> all;
     for (const auto& [trial, runs] : runs_)
       all.push_back(runs.logarithms);
-    return noise_of(all);
+    return all;
   }
+
+  Noise noise() const { return noise_of(all_logarithms()); }
 
   // The best one's runs beside those of the other, and a few before.
   std::span<const double> runs_beside(const Runs& best, const Runs& other) const {

@@ -77,6 +77,7 @@ struct TuningResult {
   std::string refused; // why nothing can be told, in one line with what to do; "" = all is well
   unsigned undecided = 0; // changes of the best that --repeats runs neither took nor ruled out
   unsigned runs = 0;
+  unsigned held_up = 0; // of these: left out, since something else made them longer
   Noise noise;
   std::vector<std::optional<GroupEffect>> effects;      // by group; none was tried
   std::optional<double> advised, all_slow, best_figure; // mean figures

@@ -25,6 +25,19 @@ double mean_of(std::span<const double> values) {
 
 } // namespace
 
+std::optional<std::size_t> held_up_run(std::span<const std::vector<double>> runs,
+                                       std::size_t placement, unsigned left_out) {
+  constexpr double k_too_long = 6; // deviations
+  const std::vector<double>& own = runs[placement];
+  if (own.empty() || 4 * (left_out + 1) > own.size() + left_out) return {};
+  const auto longest = std::ranges::max_element(own);
+  std::vector<std::vector<double>> others(runs.begin(), runs.end());
+  std::vector<double>& rest = others[placement];
+  rest.erase(rest.begin() + (longest - own.begin()));
+  if (*longest - std::ranges::max(rest) < k_too_long * noise_of(others).deviation) return {};
+  return static_cast<std::size_t>(longest - own.begin());
+}
+
 double quantile_95(double freedom) {
   return quantile({12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23}, 1.96, 2.6,
                   freedom);

@@ -5,6 +5,8 @@
 // much runs vary, so the runs of all placements tell it together, beside a first guess.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -22,6 +24,12 @@ struct Noise {
 // runs: logarithms of the figures, of each placement in the order of its runs. Only neighbours are
 // compared, so that a machine which slowly gets faster or slower does not count as noise.
 Noise noise_of(std::span<const std::vector<double>> runs);
+
+// The longest run of one placement, if it took so much longer than the others there (of at least
+// three) that something else held the program up: another job, a stopped process. left_out: such
+// runs of the placement before, no longer among these; one in four is the most.
+std::optional<std::size_t> held_up_run(std::span<const std::vector<double>> runs,
+                                       std::size_t placement, unsigned left_out);
 
 // Of Student's distribution, two-sided; freedom from 1 up.
 double quantile_95(double freedom);

@@ -125,12 +125,16 @@ std::string reason_for(const Workload& workload, const std::vector<TierChoice>& 
             std::string(title_of(tiers[slowest].kind)) +
             first_touch_text(workload, tiers[slowest], site, row[slowest]);
   }
-  // Of what lies in the slowest kind only, everybody knows why.
-  const std::size_t best = static_cast<std::size_t>(std::ranges::min_element(row) - row.begin());
-  if (slowest == tier && best > tier && row[best] < k_best_alone * row[tier])
-    text += "; alone it would be faster in " + std::string(title_of(tiers[best].kind)) +
-            ", but not beside what its loops access too";
   return text + growing;
+}
+
+std::string better_alone_text(const std::vector<TierChoice>& tiers, const std::vector<double>& row,
+                              std::size_t tier) {
+  const auto best = static_cast<std::size_t>(std::ranges::min_element(row) - row.begin());
+  return tier < best && row[best] < k_best_alone * row[tier]
+             ? "; alone it would be faster in " + std::string(title_of(tiers[best].kind)) +
+                   ", but not beside what its loops access too"
+             : "";
 }
 
 } // namespace omptier

@@ -16,6 +16,10 @@ std::string seen_text(const Workload& workload, std::size_t site, std::uint64_t 
 std::string reason_for(const Workload& workload, const std::vector<TierChoice>& tiers,
                        const CostTable& costs, std::size_t site, std::size_t tier,
                        std::uint64_t all_bytes);
+// Why a faster kind holds what a slower one would serve better by itself; "" if that is not so.
+// costs: of the site, by tier.
+std::string better_alone_text(const std::vector<TierChoice>& tiers,
+                              const std::vector<double>& costs, std::size_t tier);
 std::uint64_t all_peaks(const Workload& workload); // the bytes that a site's bytes are a part of
 
 double streamed_part(const Demand& demand); // of the accesses, 0…1

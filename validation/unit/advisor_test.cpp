@@ -279,6 +279,15 @@ TEST(Explain, ReasonNamesShareIntervalMannerAndGain) {
             "DRAM saves 73 % of its time against NVM");
 }
 
+TEST(Explain, WhatWouldBeFasterAloneInASlowerKindIsSaid) {
+  const auto tiers = three_tiers(60 * MiB, 60 * MiB, 2048 * MiB); // HBM, DRAM, NVM
+  EXPECT_EQ(better_alone_text(tiers, {2, 1, 3}, 0),
+            "; alone it would be faster in DRAM, but not beside what its loops access too");
+  EXPECT_EQ(better_alone_text(tiers, {1, 2, 3}, 0), "");
+  EXPECT_EQ(better_alone_text(tiers, {1, 2, 3}, 2), ""); // no room: others' reasons
+  EXPECT_EQ(better_alone_text(tiers, {2, 1.99, 3}, 0), "");
+}
+
 TEST(Explain, TraitsCanBePasted) {
   Workload workload;
   workload.sites = {site("grid->nuclides (grids.c:41)", 10 * MiB, 0, 1, 100, 3)};

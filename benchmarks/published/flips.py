@@ -66,8 +66,8 @@ def tried(campaign, machine, percent, label):
                        for size in (other["capacity"], other["stays_with"]))
         holds = goes == other["goes_to"] and stays == said["kind"]
         good, count = good + holds, count + 1
-        print(f"| {campaign.program.name} | {machine.name} | {percent:g} % | {label} | {said['kind']} | {other['option']} | "
-              f"{other['goes_to']} | {goes} | {stays} | {'yes' if holds else 'NO'} |", flush=True)
+        print(f"| {campaign.program.name} | {machine.name} | {percent:g} % | {label} | {said['kind']} | "
+              f"{other['option']} | {other['goes_to']} | {goes} | {stays} | {'yes' if holds else 'NO'} |", flush=True)
     return good, count
 
 
@@ -76,8 +76,8 @@ def main():
     parser.add_argument("--objects", type=int, default=2, help="asked about, of each program (2)")
     options = parser.parse_args()
     programs, machines = capacity.chosen(options)
-    print("\n| program | machine | capacity | object | lies in | would change it | to | advise there | advise on the other side "
-          "| holds |\n|---|---|---|---|---|---|---|---|---|---|")
+    print("\n| program | machine | capacity | object | lies in | would change it | to | advise there "
+          "| advise on the other side | holds |\n|---|---|---|---|---|---|---|---|---|---|")
     good = count = 0
     for program in programs:
         brief = dataclasses.replace(program, recorded_steps=program.recorded_steps // ONE_IN)

@@ -58,14 +58,16 @@ def check_section(name, text, folder, environment):
     blocks = re.findall(r"^```text\n(.*?)^```", text, flags=re.M | re.S)
     wanted, got = [line for block in blocks for line in beginnings(block)], set(beginnings(printed))
     missing = [" ".join(line) for line in wanted if line not in got]
-    check(len(missing) <= (1 - ENOUGH) * len(wanted), f"{name} prints no lines that begin as on the page: {missing}\n{printed}")
+    check(len(missing) <= (1 - ENOUGH) * len(wanted),
+          f"{name} prints no lines that begin as on the page: {missing}\n{printed}")
 
 
 def main():
     options = parser("omptier", "program").parse_args()
     page = Page(SOURCE / "docs/commands.md")
     found, there = sections(page), commands_of(options.omptier)
-    check(found.keys() == there, f"sections without a command {found.keys() - there}, commands without {there - found.keys()}")
+    check(found.keys() == there,
+          f"sections without a command {found.keys() - there}, commands without {there - found.keys()}")
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(options.program, pathlib.Path(folder) / "my_program")
         path = f"{pathlib.Path(options.omptier).parent}:{os.environ['PATH']}"

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# pasted.py c|cpp|fortran --omptier PATH --compilers CC,CC [--module ompx_memory.f90]: the source that omptier advise prints,
-# pasted into the program that it was made from where advise says, compiles without a warning, and asks for each array in
-# the kind of memory that the plan names.
+# pasted.py c|cpp|fortran --omptier PATH --compilers CC,CC [--module ompx_memory.f90]: the source that omptier advise
+# prints, pasted into the program that it was made from where advise says, compiles without a warning, and asks for each
+# array in the kind of memory that the plan names.
 import json
 import pathlib
 
@@ -154,8 +154,8 @@ class Bench(Recorder):
             plain = self.built(f"plain{number}", compiler, source, ending, strict)
             pasted, kinds = self.advised(plain)
             (self.folder / ("pasted.f90" if module else "pasted")).write_text(pasted)
-            flags = [*strict, "-fopenmp", "-DPASTED", f"-I{include}", "-I" + self.libraries.replace("lib", "include-omp"),
-                     "-L" + self.libraries, f"-Wl,-rpath,{self.libraries}", *module]
+            flags = [*strict, "-fopenmp", "-DPASTED", f"-I{include}",
+                     f"-I{pathlib.Path(self.libraries).parent / 'include-omp'}", "-L" + self.libraries, f"-Wl,-rpath,{self.libraries}", *module]
             program = self.built(f"pasted{number}", compiler, source, ending, flags, ["pasted.f90"] if module else [])
             self.asks_as_planned(program, kinds)
             print(f"{compiler}: {kinds}")

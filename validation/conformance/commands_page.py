@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# commands_page.py --omptier PATH --program neutron_lookup-malloc: docs/commands.md has a section for each subcommand, in
-# which it is run; what the page shows runs here in its order, and most lines that it prints begin as on the page.
+# commands_page.py --omptier PATH --program neutron_lookup-malloc: docs/commands.md has a section for each subcommand,
+# in which it is run; what the page shows runs here in its order, and most lines that it prints begin as on the page.
 import os
 import pathlib
 import re

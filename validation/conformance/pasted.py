@@ -155,7 +155,8 @@ class Bench(Recorder):
             pasted, kinds = self.advised(plain)
             (self.folder / ("pasted.f90" if module else "pasted")).write_text(pasted)
             flags = [*strict, "-fopenmp", "-DPASTED", f"-I{include}",
-                     f"-I{pathlib.Path(self.libraries).parent / 'include-omp'}", "-L" + self.libraries, f"-Wl,-rpath,{self.libraries}", *module]
+                     f"-I{pathlib.Path(self.libraries).parent / 'include-omp'}", f"-L{self.libraries}",
+                     f"-Wl,-rpath,{self.libraries}", *module]
             program = self.built(f"pasted{number}", compiler, source, ending, flags, ["pasted.f90"] if module else [])
             self.asks_as_planned(program, kinds)
             print(f"{compiler}: {kinds}")

@@ -345,10 +345,13 @@ std::string reason_in(const Advice& advice, std::size_t site, std::size_t tier,
                       std::uint64_t all_bytes) {
   std::string reason =
       reason_for(advice.workload, advice.tiers, advice.costs, site, tier, all_bytes);
-  if (const auto other = other_tier(advice, site); other && tier != Placement::k_nowhere)
+  if (tier == Placement::k_nowhere) return reason;
+  if (const auto other = other_tier(advice, site))
     reason += "; either " + std::string(title_of(advice.tiers[tier].kind)) + " or " +
               std::string(title_of(advice.tiers[*other].kind)) +
               ": the samples do not tell which is better";
+  else
+    reason += better_alone_text(advice.tiers, advice.costs[site], tier);
   return reason;
 }
 

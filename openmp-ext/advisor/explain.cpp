@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Reasons and traits from demand.
+// Reasons from demand.
 #include "advisor/explain.hpp"
 
 #include "base/text.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 
 namespace omptier {
 namespace {
 
-// Fractions of the accesses.
-constexpr double k_mostly = 0.6;         // from here on called "mostly"
-constexpr double k_read_mostly = 0.25;   // most writes of a mostly read array
-constexpr double k_hardly_any = 0.02;    // most writes of an array that counts as read-only
+constexpr double k_mostly = 0.6;         // of the accesses: from here on called "mostly"
 constexpr double k_least_cached = 0.005; // least that is mentioned
+constexpr double k_best_alone = 0.99;    // of a site's time: less is worth a word
 constexpr double k_least_first = 0.1;    // of a site's time, for first touch
 
 double part(const Demand& demand, Manner a, Manner b) {
@@ -52,13 +49,6 @@ std::string manner_text(const SiteDemand& site) {
   const double share = *most / demand.total();
   return std::string(share >= k_mostly ? "mostly " : "many ") +
          names[most - demand.accesses.begin()];
-}
-
-const char* mode_of(double written) {
-  if (written <= k_hardly_any) return "read_only";
-  if (written < k_read_mostly) return "read_mostly";
-  if (written <= 1 - k_read_mostly) return "read_write";
-  return written < 1 - k_hardly_any ? "write_mostly" : "write_only";
 }
 
 // The room for a copy that a growing container needs; "" if none.
@@ -138,42 +128,13 @@ std::string reason_for(const Workload& workload, const std::vector<TierChoice>& 
   return text + growing;
 }
 
-std::string identifier_from(const std::string& label) {
-  std::string name = label.substr(0, label.find(' '));
-  for (char& c : name)
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-  if (name.empty() || std::isdigit(static_cast<unsigned char>(name.front())) != 0)
-    name.insert(0, "site_");
-  return name;
-}
-
-std::string traits_as_c(const Workload& workload, std::size_t site, MemoryKind kind,
-                        const std::string& name) {
-  const SiteDemand& demand = workload.sites[site];
-  const std::string space = "ompx_" + std::string(name_of(kind)) + "_mem_space";
-  std::string text = "/* " + demand.label + " */\n";
-  text += "static omp_alloctrait_t " + name + "_traits[] = {\n";
-  int count = 0;
-  const auto trait = [&](const std::string& key, const std::string& value) {
-    text += "    {ompx_atk_" + key + ", " + value + "},\n";
-    ++count;
-  };
-  if (demand.demand.total() > 0) {
-    if (demand.knows_streams)
-      trait("access_pattern", streamed_part(demand.demand) >= k_mostly
-                                  ? "ompx_atv_access_pattern_sequential"
-                                  : "ompx_atv_access_pattern_random");
-    if (demand.knows_writes)
-      trait("access_mode", std::string("ompx_atv_access_mode_") + mode_of(demand.written));
-  }
-  trait("importance", std::to_string(std::lround(demand.share * (1 - demand.cached) * 1000)));
-  trait("placement", "ompx_atv_placement_preferred");
-  // A constructor, because an initialiser in C may not call a function.
-  text += "};\nstatic omp_allocator_handle_t " + name + "_alloc;\n" +
-          "__attribute__((constructor)) static void make_" + name + "_alloc(void) {\n  " + name +
-          "_alloc = omp_init_allocator(" + space + ", " + std::to_string(count) + ", " + name +
-          "_traits);\n}\n";
-  return text;
+std::string better_alone_text(const std::vector<TierChoice>& tiers, const std::vector<double>& row,
+                              std::size_t tier) {
+  const auto best = static_cast<std::size_t>(std::ranges::min_element(row) - row.begin());
+  return tier < best && row[best] < k_best_alone * row[tier]
+             ? "; alone it would be faster in " + std::string(title_of(tiers[best].kind)) +
+                   ", but not beside what its loops access too"
+             : "";
 }
 
 } // namespace omptier

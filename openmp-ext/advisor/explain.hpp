@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The advisor's reasons as text, and its advice as OpenMP source to paste.
+// The advisor's reasons as text.
 #pragma once
 
 #include "advisor/placement.hpp"
@@ -16,16 +16,15 @@ std::string seen_text(const Workload& workload, std::size_t site, std::uint64_t 
 std::string reason_for(const Workload& workload, const std::vector<TierChoice>& tiers,
                        const CostTable& costs, std::size_t site, std::size_t tier,
                        std::uint64_t all_bytes);
+// Why a faster kind holds what a slower one would serve better by itself; "" if that is not so.
+// costs: of the site, by tier.
+std::string better_alone_text(const std::vector<TierChoice>& tiers,
+                              const std::vector<double>& costs, std::size_t tier);
 std::uint64_t all_peaks(const Workload& workload); // the bytes that a site's bytes are a part of
 
-// One allocator with the traits that the demand shows, as C; `name` must be an identifier.
-std::string traits_as_c(const Workload& workload, std::size_t site, MemoryKind kind,
-                        const std::string& name);
-
-// "nuclide_grid (grids.cpp:41)" -> "nuclide_grid"; anything that is no identifier becomes '_'.
-std::string identifier_from(const std::string& label);
-
 double streamed_part(const Demand& demand); // of the accesses, 0…1
+
+inline constexpr double k_read_mostly = 0.25; // of the accesses: most writes of a mostly read array
 
 const char* noun_of(Measure measure);
 

@@ -81,8 +81,9 @@ std::string assumptions(const AdviceArguments& arguments, const AdviceInput& inp
     text = arguments.machine.name + " is taken as small as it is emulated (" +
            kinds_in_words(input.tiers) + ")";
   if (threads)
-    text += (small ? ", with " : "the bandwidth is shared by ") + format_threads(workload.threads) +
-            " as recorded";
+    text += std::string(small ? ", with" : "the program gets") +
+            " the part of the caches and bandwidth that belongs to " +
+            format_threads(workload.threads) + " as recorded";
   text += "; name the real machine's:";
   if (small) text += " --capacity hbm:64G,dram:256G";
   return text + (threads ? " --threads 56" : "");

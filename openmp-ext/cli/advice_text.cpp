@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -222,22 +221,6 @@ std::string region_moves_text(const Advice& advice) {
             format_duration(move.spent) + "\n";
   }
   return text.empty() ? text : "\nMoved when a region begins:\n" + text;
-}
-
-std::string traits_text(const Advice& advice, const std::function<bool(std::size_t)>& is_from_c) {
-  std::string text;
-  std::map<std::string, int> uses; // of a label; repeated ones are numbered
-  for (std::size_t site = 0; site < advice.workload.sites.size(); ++site) {
-    const std::size_t tier = tier_in_source(advice, site);
-    if (tier >= advice.tiers.size() || advice.workload.sites[site].demand.total() <= 0 ||
-        !is_from_c(site))
-      continue;
-    std::string name = identifier_from(advice.workload.sites[site].label);
-    if (const int before = uses[name]++; before > 0) name += "_" + std::to_string(before + 1);
-    text += traits_as_c(advice.workload, site, advice.tiers[tier].kind, name);
-  }
-  if (text.empty()) return text;
-  return "\nThe same as C source, for file scope; allocate with these allocators:\n\n" + text;
 }
 
 std::string strategies_text(const Advice& advice, std::span<const StrategyTime> times) {

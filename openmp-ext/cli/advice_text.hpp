@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The output of `omptier advise`: for people (text, C source with traits) and programs (JSON).
+// The output of `omptier advise`: for people (text) and programs (JSON).
 #pragma once
 
 #include "advisor/advice.hpp"
 
-#include <functional>
 #include <span>
 #include <string>
 
@@ -24,9 +23,6 @@ std::string faster_than_slowest(const Advice& advice, const std::string& times);
 // (advisor/alternatives.hpp).
 std::string placement_text(const Advice& advice, std::span<const std::string> alternatives = {});
 std::string region_moves_text(const Advice& advice); // "" if nothing is moved
-
-// Allocators for file scope, for the sites whose memory C source asks for; "" if there are none.
-std::string traits_text(const Advice& advice, const std::function<bool(std::size_t)>& is_from_c);
 
 // A table: predicted time of each strategy over the advice's. "" if none is given.
 std::string strategies_text(const Advice& advice, std::span<const StrategyTime> times);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // omptier advise: from profiles to a plan. Reports which memory each allocation site should get and
-// why (text or JSON), writes the plan, and prints the same advice as C source with traits.
+// why (text or JSON), writes the plan, and prints the same advice as source with traits.
 #include "advisor/advice.hpp"
 #include "advisor/alternatives.hpp"
 #include "advisor/kept.hpp"
@@ -9,8 +9,8 @@
 #include "cli/advice_input.hpp"
 #include "cli/advice_text.hpp"
 #include "cli/command.hpp"
+#include "cli/traits_text.hpp"
 #include "model/cost.hpp"
-#include "symbols/variable_in_line.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -28,34 +28,17 @@ struct AdviseArguments : AdviceArguments {
   Terms terms; // of the model, all but those
 };
 
-// Whether C source of the program could ask for a site's memory. A static has no allocator, Fortran
-// is another language, and the source of numpy is not the user's.
-bool is_from_c_source(const SiteSummary& site, const std::vector<ModuleInfo>& modules,
-                      Symbols& symbols) {
-  if (site.kind != SiteKind::allocation) return false;
-  bool by_library = false; // that has no lines
-  for (const Frame& frame : site.frames) {
-    const ModuleInfo& module = modules[frame.module];
-    if (module.system) continue;
-    for (const SourceLocation& location : symbols.resolve(module, frame.offset).locations)
-      if (location.line > 0 && !is_library_file(location.file))
-        return fortran_form(location.file) == FortranForm::none;
-    by_library = by_library || module.name.find(".so") != std::string::npos;
-  }
-  return !by_library;
-}
-
 // If the plan goes to stdout, the text goes to stderr.
-int print_advice(const AdviseArguments& arguments, const Advice& advice,
+int print_advice(const AdviseArguments& arguments, const Advice& advice, const Workload& whole,
                  std::span<const StrategyTime> times, const Plan& plan,
-                 const std::function<bool(std::size_t)>& is_from_c) {
+                 const std::function<SourceLanguage(std::size_t)>& language_of) {
   const bool plan_on_stdout = arguments.plan == "-";
   std::vector<std::string> others;
   if (arguments.why) others = alternatives(advice);
   std::string text = arguments.json ? advice_json(advice, times, arguments.threads == 0, others)
                                     : placement_text(advice, others) + region_moves_text(advice) +
                                           strategies_text(advice, times);
-  if (!arguments.json && arguments.traits) text += traits_text(advice, is_from_c);
+  if (!arguments.json && arguments.traits) text += traits_text(advice, whole, language_of);
   if (!arguments.plan.empty()) {
     if (const int status = write_file("advise", arguments.plan, write_plan(plan)); status != 0)
       return status;
@@ -123,9 +106,8 @@ int advise_command(const AdviseArguments& arguments) {
   plan.capacity = input->capacity;
   std::vector<StrategyTime> times;
   if (arguments.compare) times = compare_strategies(*whole, advice);
-  return print_advice(arguments, advice, times, plan, [&](std::size_t site) {
-    return is_from_c_source(input->summary.sites[advice.workload.sites[site].site],
-                            input->summary.modules, symbols);
+  return print_advice(arguments, advice, *whole, times, plan, [&](std::size_t site) {
+    return language_of_site(input->summary.sites[site], input->summary.modules, symbols);
   });
 }
 
@@ -155,7 +137,7 @@ void add_advise(CLI::App& app, CommandContext& context) {
                     "there (one in detail: omptier explain)");
   command->add_flag("--json", arguments->json, "The advice as JSON instead of text");
   command->add_flag("--traits,!--no-traits", arguments->traits,
-                    "Print the advice as C source, too (default)");
+                    "Print the advice as C, C++ or Fortran source, too (default)");
   // For measurements of what it is worth.
   command->add_option("--without", arguments->without)->group("");
   command->callback([&context, arguments] {

@@ -120,6 +120,12 @@ void add_program(Found& found, const std::string& path) {
 int write_list(const SitesArguments& arguments, const Found& found) {
   if (const int status = write_file("sites", arguments.output, write_plan(found.plan)); status != 0)
     return status;
+  if (found.plan.entries.empty()) {
+    std::fprintf(stderr,
+                 "omptier sites: no block of malloc from 64 KiB on and no large static was found; "
+                 "those of omp_alloc: omptier record, then advise\n");
+    return 0;
+  }
   std::fprintf(stderr,
                "omptier sites: %zu entries in %s: change their \"kinds\", delete the others, then: "
                "omptier run --plan %s -- …\n",
@@ -160,7 +166,7 @@ int sites(const CommandContext& context, const SitesArguments& arguments) {
 
 void add_sites(CLI::App& app, CommandContext& context) {
   auto* command = app.add_subcommand(
-      "sites", "Run a program and list where its large blocks are allocated, as a plan to edit");
+      "sites", "Run a program and list its large malloc blocks and statics, as a plan to edit");
   auto arguments = std::make_shared<SitesArguments>();
   command->add_option("-o,--output", arguments->output, "File for the plan")
       ->type_name("FILE")

@@ -11,7 +11,13 @@ class Page:
         self.path = path
         self.text = path.read_text()
         self.blocks = re.findall(r"^```(\w*)\n(.*?)^```", self.text, re.M | re.S)
-        self.outside = outside = re.sub(r"^```.*?^```", "", self.text, flags=re.M | re.S)
+        self.outside = re.sub(r"^```.*?^```", "", self.text, flags=re.M | re.S)
+        self.left = self.shown_in(self.outside)
+
+    @staticmethod
+    def shown_in(text):
+        """The commands of a text: lines of indented blocks."""
+        outside = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
         shown, joined = [], ""
         for line in re.findall(r"^    ([a-z./][^│┌└▶\n]*|  +-.*)$", outside, re.M):
             joined += re.sub(r"\s{2,}#.*", "", line).strip()
@@ -20,7 +26,7 @@ class Page:
             else:
                 shown.append(joined)
                 joined = ""
-        self.left = shown
+        return shown
 
     def command(self, beginning):
         for line in self.left:

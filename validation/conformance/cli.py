@@ -192,7 +192,7 @@ def case_advise(bench):
     check("as small as it is emulated" in said and "1 thread as recorded" in said and "--capacity" in said, said)
     check("emulated" not in bench.run(bench.omptier, "advise", profile, *small).stderr, "assumed, though all is named")
     text = bench.run(bench.omptier, "advise", profile, *small).stdout
-    source = "#include <omp.h>\n#include <ompx_memory.h>\n" + text.split("allocators:\n", 1)[1]
+    source = "#include <ompx_memory.h>\n" + text.split("allocators:\n", 1)[1].split("\n\n", 1)[1]
     source += "int main(void) { return first_alloc == omp_null_allocator || second_alloc == omp_null_allocator; }\n"
     (bench.folder / "traits.c").write_text(source)
     include = pathlib.Path(__file__).resolve().parents[2] / "include"

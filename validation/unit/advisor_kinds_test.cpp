@@ -5,6 +5,7 @@
 #include "advisor/advice.hpp"
 #include "advisor/evidence.hpp"
 #include "advisor/explain.hpp"
+#include "advisor/traits_source.hpp"
 #include "analysis/access_shares.hpp"
 
 #include <gtest/gtest.h>
@@ -259,7 +260,7 @@ TEST_F(Cached, TheReasonSaysSo) {
   const std::string left =
       reason_for(all.workload, all.tiers, all.costs, 0, 1, all_peaks(all.workload));
   EXPECT_TRUE(left.ends_with(" of that from a cache, which no placement makes faster")) << left;
-  EXPECT_NE(traits_as_c(made.workload, 0, MemoryKind::dram, "hot").find("importance, 80}"),
+  EXPECT_NE(traits_as_c(made.workload.sites[0], MemoryKind::dram, "hot").find("importance, 80}"),
             std::string::npos);
 }
 

@@ -6,6 +6,7 @@
 #include "advisor/explain.hpp"
 #include "advisor/move_advice.hpp"
 #include "advisor/placement.hpp"
+#include "advisor/traits_source.hpp"
 
 #include <gtest/gtest.h>
 #include <random>
@@ -278,13 +279,22 @@ TEST(Explain, ReasonNamesShareIntervalMannerAndGain) {
             "DRAM saves 73 % of its time against NVM");
 }
 
+TEST(Explain, WhatWouldBeFasterAloneInASlowerKindIsSaid) {
+  const auto tiers = three_tiers(60 * MiB, 60 * MiB, 2048 * MiB); // HBM, DRAM, NVM
+  EXPECT_EQ(better_alone_text(tiers, {2, 1, 3}, 0),
+            "; alone it would be faster in DRAM, but not beside what its loops access too");
+  EXPECT_EQ(better_alone_text(tiers, {1, 2, 3}, 0), "");
+  EXPECT_EQ(better_alone_text(tiers, {1, 2, 3}, 2), ""); // no room: others' reasons
+  EXPECT_EQ(better_alone_text(tiers, {2, 1.99, 3}, 0), "");
+}
+
 TEST(Explain, TraitsCanBePasted) {
   Workload workload;
   workload.sites = {site("grid->nuclides (grids.c:41)", 10 * MiB, 0, 1, 100, 3)};
   workload.sites[0].share = 0.571;
   const std::string name = identifier_from(workload.sites[0].label);
   EXPECT_EQ(name, "grid__nuclides");
-  EXPECT_EQ(traits_as_c(workload, 0, MemoryKind::dram, name),
+  EXPECT_EQ(traits_as_c(workload.sites[0], MemoryKind::dram, name),
             "/* grid->nuclides (grids.c:41) */\n"
             "static omp_alloctrait_t grid__nuclides_traits[] = {\n"
             "    {ompx_atk_access_pattern, ompx_atv_access_pattern_random},\n"
@@ -297,6 +307,40 @@ TEST(Explain, TraitsCanBePasted) {
             "  grid__nuclides_alloc = omp_init_allocator(ompx_dram_mem_space, 4, "
             "grid__nuclides_traits);\n"
             "}\n");
+  EXPECT_EQ(traits_as_cpp(workload.sites[0], MemoryKind::hbm, name),
+            "// grid->nuclides (grids.c:41)\n"
+            "static const ompx::allocator_handle grid__nuclides_alloc(\n"
+            "    ompx_hbm_mem_space, ompx::traits{}\n"
+            "        .pattern(ompx::access_pattern::random)\n"
+            "        .mode(ompx::access_mode::read_only)\n"
+            "        .importance(571)\n"
+            "        .placement(ompx::placement::preferred));\n");
+  EXPECT_EQ(fortran_module({name}, traits_as_fortran(workload.sites[0], MemoryKind::nvm, name)),
+            "module advised_allocators\n"
+            "  use ompx_memory\n"
+            "  implicit none\n"
+            "  integer(ompx_handle_kind) :: grid__nuclides_alloc = ompx_null_allocator\n"
+            "contains\n"
+            "  subroutine make_advised_allocators()\n"
+            "    ! grid->nuclides (grids.c:41)\n"
+            "    grid__nuclides_alloc = ompx_init_allocator(ompx_nvm_mem_space, &\n"
+            "      [ompx_trait(ompx_atk_access_pattern, ompx_atv_access_pattern_random), &\n"
+            "       ompx_trait(ompx_atk_access_mode, ompx_atv_access_mode_read_only), &\n"
+            "       ompx_trait(ompx_atk_importance, 571_ompx_value_kind), &\n"
+            "       ompx_trait(ompx_atk_placement, ompx_atv_placement_preferred)])\n"
+            "  end subroutine\n"
+            "end module\n");
+}
+
+TEST(Explain, TraitsAreInTheLanguageOfTheSource) {
+  EXPECT_EQ(language_of_file("/a/solver.c"), SourceLanguage::c);
+  EXPECT_EQ(language_of_file("/a/solver.C"), SourceLanguage::cpp);
+  EXPECT_EQ(language_of_file("grids.cpp"), SourceLanguage::cpp);
+  EXPECT_EQ(language_of_file("grids.hpp"), SourceLanguage::cpp);
+  EXPECT_EQ(language_of_file("heat.F90"), SourceLanguage::fortran);
+  EXPECT_EQ(language_of_file("old.f"), SourceLanguage::fortran);
+  EXPECT_EQ(language_of_file("grids.h"), SourceLanguage::none); // C or C++
+  EXPECT_EQ(language_of_file("Makefile"), SourceLanguage::none);
 }
 
 TEST(Workload, InconsistenciesAreFound) {

@@ -6,6 +6,7 @@
 
 #include "advisor/evidence.hpp"
 #include "advisor/explain.hpp"
+#include "advisor/traits_source.hpp"
 #include "analysis/access_shares.hpp"
 #include "cli/report_text.hpp"
 
@@ -100,7 +101,7 @@ Workload workload_of(const ProfileSummary& summary) {
 }
 
 std::string traits_of(const ProfileSummary& summary) {
-  return traits_as_c(workload_of(summary), 0, MemoryKind::dram, "array");
+  return traits_as_c(workload_of(summary).sites[0], MemoryKind::dram, "array");
 }
 
 std::string reason_of(const ProfileSummary& summary) {

@@ -10,6 +10,7 @@
 #include "base/notices.hpp"
 #include "base/options.hpp"
 #include "migration/region_moves.hpp"
+#include "objects/stack.hpp"
 #include "placement/block_list.hpp"
 #include "placement/own_threads.hpp"
 #include "traits/trait_text.hpp"
@@ -159,7 +160,25 @@ void hook_region_end(const void* codeptr) {
   if (Placer* placer = runtime().placer_if_ready())
     region_ends(*plan, *placer, codeptr, report_moved);
 }
-void hook_barrier(void) {}
+
+// Not inlined: then hook_barrier, where most barriers end, saves no registers.
+__attribute__((noinline)) void move_at_barrier(const PlanPlacement& plan) {
+  Placer* placer = runtime().placer_if_ready();
+  if (placer == nullptr || !barriers_move()) return;
+  const omptier_runtime* libomp = runtime().libomp.load(std::memory_order_acquire);
+  if (libomp->in_outermost_team() == 0) return;
+  ReturnAddress stack[k_max_frames];
+  const unsigned count = capture_stack_below_runtime(stack, frames_of_regions(plan));
+  barrier_reached(plan, *placer, {stack, count}, report_moved);
+}
+
+void hook_barrier(void) {
+  const Runtime* ready = runtime_if_made();
+  const PlanPlacement* plan = ready != nullptr ? ready->plan() : nullptr;
+  if (plan != nullptr && plan->has_barriers()) [[unlikely]]
+    move_at_barrier(*plan);
+}
+
 void hook_runtime_end(void) {
   no_more_regions();
   inform_about_moves();

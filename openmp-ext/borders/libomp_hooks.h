@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-#define OMPTIER_HOOKS_VERSION 3u
+#define OMPTIER_HOOKS_VERSION 4u
 
 /* One allocator trait as OpenMP lays it out (omp_alloctrait_t): key, then value. */
 typedef struct omptier_trait {
@@ -90,8 +90,10 @@ typedef struct omptier_hooks {
    * compiler runs a construct with a false if clause without a team. */
   void (*region_begin)(const void* codeptr, uint32_t thread_count);
   void (*region_end)(const void* codeptr);
-  /* The primary thread of a team at a barrier or at the end of its region: all others of the team
-   * have arrived and wait, explicit tasks are drained. Other teams may be running. */
+  /* The primary thread of a team of several threads at a barrier, be it explicit or of a
+   * worksharing construct, between gather and release: all others of the team have arrived and
+   * wait, and its explicit tasks are done. Other teams may be running. Called by the routine that
+   * the program called. Not at a region's end (region_end follows), nor at a cancelled barrier. */
   void (*barrier)(void);
 
   /* The runtime has shut down; no omp_* routine may be called from here. At the end of a process
@@ -124,6 +126,9 @@ typedef struct omptier_runtime {
   /* Scope of a pool_size with an access trait other than all: identity of the calling thread's
    * thread, team or contention group. access = omp_atv_thread, _pteam or _cgroup. Never 0. */
   uintptr_t (*scope)(uintptr_t access);
+  /* Whether the calling thread's team is one of the program's outermost parallel regions: the only
+   * one with several threads around it, and not of a league of teams. */
+  int (*in_outermost_team)(void);
 } omptier_runtime;
 
 /* The one symbol that libomp looks up. runtime stays valid for the life of the process. Returns

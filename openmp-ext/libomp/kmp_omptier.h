@@ -101,8 +101,7 @@ public:
   kmp_omptier_region_t& operator=(const kmp_omptier_region_t&) = delete;
 };
 
-// Called on the primary thread of a team while all others of it wait and explicit tasks are
-// drained.
+// Called on the primary thread of a team at a barrier, between gather and release.
 static inline void __kmp_omptier_barrier(int gtid) {
   const omptier_hooks* table = __kmp_omptier();
   if (table != nullptr && !KMP_HIDDEN_HELPER_THREAD(gtid)) table->barrier();

@@ -24,6 +24,12 @@ std::uint64_t least_block_of(const Plan& plan) {
   return least;
 }
 
+// __kmpc_fork_call, GOMP_parallel_loop_dynamic ...
+static bool begins_a_region(const PlanFrame& innermost) {
+  const std::string& callee = innermost.portable.callee;
+  return callee.starts_with("__kmpc_fork_") || callee.starts_with("GOMP_parallel");
+}
+
 PlanPlacement::PlanPlacement(const Plan& plan)
     : plan_(plan), matcher_(plan_), site_of_entry_(plan_.entries.size(), 0),
       instances_(matcher_.site_count()), small_met_(matcher_.site_count()) {
@@ -31,7 +37,10 @@ PlanPlacement::PlanPlacement(const Plan& plan)
     for (const std::uint32_t entry : matcher_.entries(site))
       site_of_entry_[entry] = site;
   for (std::uint32_t entry = 0; entry < plan_.entries.size(); ++entry)
-    has_regions_ = has_regions_ || is_for_region(entry);
+    if (is_for_region(entry)) {
+      has_regions_ = true;
+      has_barriers_ = has_barriers_ || !begins_a_region(plan_.entries[entry].region.front());
+    }
 }
 
 bool PlanPlacement::covers(std::uint32_t entry, std::uint32_t instance) const {

@@ -118,6 +118,10 @@ Handle stock_owner(const void*) {
 std::uintptr_t scope(std::uintptr_t access) {
   return access == k_access_thread ? ::pthread_self() : 1;
 }
+// Asked at barriers, which such a runtime does not report.
+int in_outermost_team() {
+  return 0;
+}
 constexpr omptier_runtime k_stock = {OMPTIER_HOOKS_VERSION,
                                      sizeof(omptier_runtime),
                                      stock_allocate,
@@ -125,7 +129,8 @@ constexpr omptier_runtime k_stock = {OMPTIER_HOOKS_VERSION,
                                      stock_size,
                                      default_allocator,
                                      stock_owner,
-                                     scope};
+                                     scope,
+                                     in_outermost_team};
 
 void look_up_routines(NextOpenMp& found, void* handle) {
   look_up(handle, found.alloc, "omp_alloc");

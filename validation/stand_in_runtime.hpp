@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A stand-in for libomp at the border of hooks, for tests that need none of its behaviour: its
-// memory is malloc's, its default allocator is number 1, it tells neither sizes nor scopes, and each
-// of its teams is an outermost one.
+// memory is malloc's, its default allocator is number 1, it tells neither sizes nor scopes, and has
+// no barriers.
 #pragma once
 
 #include "borders/libomp_hooks.h"
@@ -25,7 +25,7 @@ inline constexpr omptier_runtime k_stand_in_runtime = {
     .default_allocator = []() -> std::uintptr_t { return 1; },
     .stock_owner = [](const void*) -> std::uintptr_t { return 1; },
     .scope = [](std::uintptr_t) -> std::uintptr_t { return 1; },
-    .in_outermost_team = [] { return 1; }};
+    .call_at_barriers = [](void (*)()) {}};
 
 // Attaches it; once a process.
 inline const omptier_hooks* attach_stand_in_runtime() {

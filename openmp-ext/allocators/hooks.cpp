@@ -7,10 +7,10 @@
 #include "allocators/fast_path.hpp"
 #include "allocators/init_allocator.hpp"
 #include "allocators/placement_text.hpp"
+#include "allocators/region_hooks.hpp"
 #include "base/notices.hpp"
 #include "base/options.hpp"
 #include "migration/region_moves.hpp"
-#include "objects/stack.hpp"
 #include "placement/block_list.hpp"
 #include "placement/own_threads.hpp"
 #include "traits/trait_text.hpp"
@@ -139,46 +139,6 @@ size_t hook_parse_allocator(const char* text, uintptr_t* handle) {
   return parsed.length;
 }
 
-void report_moved(const RegionMove& move) {
-  const omptier_observer* observer = runtime().observer.load(std::memory_order_acquire);
-  if (observer != nullptr && observer->moved != nullptr)
-    observer->moved(move.block, move.bytes, static_cast<unsigned>(move.from),
-                    static_cast<unsigned>(move.to), move.seconds, move.codeptr);
-}
-
-void hook_region_begin(const void* codeptr, uint32_t) {
-  if (Placer* placer = runtime().placer_if_ready()) placer->answer_recount();
-  const PlanPlacement* plan = runtime().plan();
-  if (plan == nullptr || !plan->has_regions()) return;
-  if (Placer* placer = runtime().placer_if_ready())
-    region_begins(*plan, *placer, codeptr, report_moved);
-}
-
-void hook_region_end(const void* codeptr) {
-  const PlanPlacement* plan = runtime().plan();
-  if (plan == nullptr || !plan->has_regions()) return;
-  if (Placer* placer = runtime().placer_if_ready())
-    region_ends(*plan, *placer, codeptr, report_moved);
-}
-
-// Not inlined: then hook_barrier, where most barriers end, saves no registers.
-__attribute__((noinline)) void move_at_barrier(const PlanPlacement& plan) {
-  Placer* placer = runtime().placer_if_ready();
-  if (placer == nullptr || !barriers_move()) return;
-  const omptier_runtime* libomp = runtime().libomp.load(std::memory_order_acquire);
-  if (libomp->in_outermost_team() == 0) return;
-  ReturnAddress stack[k_max_frames];
-  const unsigned count = capture_stack_below_runtime(stack, frames_of_regions(plan));
-  barrier_reached(plan, *placer, {stack, count}, report_moved);
-}
-
-void hook_barrier(void) {
-  const Runtime* ready = runtime_if_made();
-  const PlanPlacement* plan = ready != nullptr ? ready->plan() : nullptr;
-  if (plan != nullptr && plan->has_barriers()) [[unlikely]]
-    move_at_barrier(*plan);
-}
-
 void hook_runtime_end(void) {
   no_more_regions();
   inform_about_moves();
@@ -200,7 +160,6 @@ constexpr omptier_hooks k_hooks = {
     hook_parse_allocator,
     hook_region_begin,
     hook_region_end,
-    hook_barrier,
     hook_runtime_end,
     allocate_quickly<allocate_fully>,
     hook_release_quickly,
@@ -239,6 +198,7 @@ OMPTIER_EXPORT const omptier_hooks* omptier_runtime_attach(uint32_t hooks_versio
   state.attached_in.store(::getpid(), std::memory_order_relaxed);
   if (option_is_set(Option::plan) || option_is_set(Option::strategy))
     state.places_everything.store(true, std::memory_order_release);
+  listen_at_barriers();
   return &k_hooks;
 }
 

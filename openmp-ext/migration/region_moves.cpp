@@ -77,12 +77,12 @@ void count_move(const RegionMove& move) {
 
 struct ForRegion {
   const void* codeptr;
-  bool between;
+  bool between, at_barrier;
   OnRegionMove moved;
 
   static void take(void* context, const ObjectMove& made) {
     const ForRegion& self = *static_cast<const ForRegion*>(context);
-    const RegionMove move{made, self.codeptr, self.between};
+    const RegionMove move{made, self.codeptr, self.between, self.at_barrier};
     count_move(move);
     if (self.moved != nullptr) self.moved(move);
   }
@@ -90,7 +90,7 @@ struct ForRegion {
 
 void move_between(void*) {
   const NoMoverHelpers alone(between.thread.stop()); // the program may need the other processors
-  ForRegion region{between.next.place, true, between.on_move};
+  ForRegion region{between.next.place, true, false, between.on_move};
   objects.move_for(*between.plan, *between.placer, between.next.region, {&ForRegion::take, &region},
                    &between.thread.stop());
 }
@@ -127,7 +127,7 @@ void begin_region(const PlanPlacement& plan, Placer& placer, std::uint32_t regio
   const bool ends = way == Rounds::Way::between && !at_barrier;
   ends_before_moves.store(ends ? codeptr : nullptr, std::memory_order_relaxed);
   if (!moves_here && all_at_home && !new_objects && !moved_between) return;
-  ForRegion here{codeptr, false, moved};
+  ForRegion here{codeptr, false, at_barrier, moved};
   const ObjectMoves::Outcome outcome = objects.move_for(
       plan, placer, moves_here ? region : FrameMatcher::k_none, {&ForRegion::take, &here});
   for (const std::uint32_t entry : objects.without_room())

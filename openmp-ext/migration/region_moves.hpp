@@ -23,6 +23,7 @@ namespace omptier {
 struct RegionMove : ObjectMove {
   const void* codeptr = nullptr; // of the region that it was made for
   bool between = false;          // regions: the program went on meanwhile
+  bool at_barrier = false;       // the region is the call of one
 };
 
 // Called for every move, by the thread that made it.

@@ -118,10 +118,8 @@ Handle stock_owner(const void*) {
 std::uintptr_t scope(std::uintptr_t access) {
   return access == k_access_thread ? ::pthread_self() : 1;
 }
-// Asked at barriers, which such a runtime does not report.
-int in_outermost_team() {
-  return 0;
-}
+// Such a runtime does not let anybody in while its threads wait.
+void call_at_barriers(void (*)()) {}
 constexpr omptier_runtime k_stock = {OMPTIER_HOOKS_VERSION,
                                      sizeof(omptier_runtime),
                                      stock_allocate,
@@ -130,7 +128,7 @@ constexpr omptier_runtime k_stock = {OMPTIER_HOOKS_VERSION,
                                      default_allocator,
                                      stock_owner,
                                      scope,
-                                     in_outermost_team};
+                                     call_at_barriers};
 
 void look_up_routines(NextOpenMp& found, void* handle) {
   look_up(handle, found.alloc, "omp_alloc");

@@ -57,7 +57,7 @@ const omptier_runtime k_libomp = {OMPTIER_HOOKS_VERSION,
                                   [] { return default_allocator; },
                                   [](const void*) { return std::uintptr_t{1}; },
                                   [](std::uintptr_t access) { return scope_of(access); },
-                                  [] { return 1; }};
+                                  [](void (*)()) {}};
 
 const omptier_hooks& hooks() {
   static const omptier_hooks* table = omptier_runtime_attach(OMPTIER_HOOKS_VERSION, &k_libomp);

@@ -89,7 +89,7 @@ struct WorkloadRegion {
   // Of a stretch of a region, between barriers:
   std::size_t part_of = k_whole;       // that region; its demand holds the stretch's
   bool at_region = false;              // it begins with the region,
-  std::vector<std::uint32_t> barriers; // and behind the barriers that end these phases
+  std::vector<std::uint32_t> barriers = {}; // and behind the barriers that end these phases
 
   bool is_whole() const { return part_of == k_whole; }
 };

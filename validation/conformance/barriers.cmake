@@ -28,3 +28,9 @@ foreach(compiler IN ITEMS clang gcc)
             --folder ${barriers_folder}/${compiler}-runs
     BESIDE PROCESSORS 2 TIMEOUT 60 LABELS conformance)
 endforeach()
+list(JOIN OMPTIER_BUILD_RUNTIME " " barriers_builder)
+omptier_test(conformance.barriers.cost
+  COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/barriers_cost.py
+          --runtime ${CMAKE_BINARY_DIR}/lib/libomp.so --builder ${barriers_builder}
+          --compiler ${OMPTIER_TEST_CLANG} --folder ${barriers_folder}/cost
+  TIMEOUT 120 LABELS conformance)

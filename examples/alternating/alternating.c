@@ -149,8 +149,8 @@ typedef struct {
   double since; /* when the visit before ended */
 } team_visit;
 
-/* Each thread's share of a visit. The last one to come here ends the visit, while the others wait at
- * the barrier that follows. What memory moves there counts for the next visit. */
+/* Each thread's share of a visit. The last one to come here ends the visit, while the others wait
+ * at the barrier that follows. What memory moves there counts for the next visit. */
 static void work_in_team(program* all, hot_array* array, char name, uint64_t salt, int round,
                          team_visit* visit) {
   uint64_t sum = 0;

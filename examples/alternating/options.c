@@ -14,7 +14,8 @@
 
 static const char* const k_help =
     "usage: alternating [options]\n"
-    "Works on two arrays in turn, each in a parallel region of its own, or between barriers of one.\n"
+    "Works on two arrays in turn, each in a parallel region of its own, or between barriers of "
+    "one.\n"
     "\n"
     "  --bytes N[K|M|G]   size of each array, at least 64K (default 24M)\n"
     "  --rounds N         visits to each array (default 4)\n"

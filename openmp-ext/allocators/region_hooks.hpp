@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The moves of a plan where libomp reports parallel regions and barriers. Barriers are reported only
-// while the plan in use names some: nothing else would be as cheap for all other programs.
+// The moves of a plan where libomp reports parallel regions and barriers. Barriers are reported
+// only while the plan in use names some: nothing else would be as cheap for all other programs.
 #pragma once
 
 #include <cstdint>

@@ -56,8 +56,8 @@ void Sweep::run() {
   measure_blocks(profile_, site_numbers_, attributions, sites, summary_.sites);
 }
 
-// An object cannot be released while it is moved. The next record is the begin of the region, unless
-// it was moved at a barrier of one.
+// An object cannot be released while it is moved. The next record is the begin of the region,
+// unless it was moved at a barrier of one.
 void Sweep::take_move(const MoveRecord& record) {
   MoveSummary& move = moves.emplace_back();
   const double taken = record.seconds * 1e9; // whatever a damaged file says

@@ -60,10 +60,10 @@ double part_there(const ProfileSummary& summary, const PhaseSummary& phase, cons
   for (const PhaseSummary& other : summary.phases)
     for (const Begin& at : other.begins) {
       const bool region = begin.behind == Begin::k_region;
-      const bool here = region ? at.behind == Begin::k_region && other.region == phase.region
-                               : at.behind != Begin::k_region &&
-                                     end_alike(summary.phases[at.behind],
-                                               summary.phases[begin.behind]);
+      const bool here =
+          region ? at.behind == Begin::k_region && other.region == phase.region
+                 : at.behind != Begin::k_region &&
+                       end_alike(summary.phases[at.behind], summary.phases[begin.behind]);
       if (here) all += static_cast<double>(at.count);
     }
   return static_cast<double>(begin.count) / all;

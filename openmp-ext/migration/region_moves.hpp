@@ -10,7 +10,8 @@
 //
 // Pages may move at any time, since the kernel moves them: a thread that accesses one meanwhile
 // waits for it. Begin and end of a region are good times, and so is a barrier, as the team does not
-// work then. Other threads, regions that the plan does not name and the rest of an outer region may.
+// work then. Other threads, regions that the plan does not name and the rest of an outer region
+// may.
 #pragma once
 
 #include "migration/object_moves.hpp"
@@ -37,12 +38,13 @@ void region_begins(const PlanPlacement& plan, Placer& placer, const void* codept
 bool barriers_move();
 // To be called on the primary thread of a team that no other team runs beside, while the team waits
 // at a barrier. stack: of the barrier's call, innermost first, frames_of_regions() of them if there
-// are as many. Nothing moves before a barrier by a thread of ours, nor behind a region in which such
-// a barrier was the last point.
+// are as many. Nothing moves before a barrier by a thread of ours, nor behind a region in which
+// such a barrier was the last point.
 void barrier_reached(const PlanPlacement& plan, Placer& placer,
                      std::span<const ReturnAddress> stack, OnRegionMove moved);
 unsigned frames_of_regions(const PlanPlacement& plan);
-// The same thread as for region_begins, after the region. All arguments are used until a named region begins.
+// The same thread as for region_begins, after the region. All arguments are used until a named
+// region begins.
 void region_ends(const PlanPlacement& plan, Placer& placer, const void* codeptr,
                  OnRegionMove moved);
 // No region is likely to follow: begins no further object between regions. Does not wait.

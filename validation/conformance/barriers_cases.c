@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One parallel region whose threads sweep over two arrays in turn, with a barrier behind each sweep,
-// under a plan that wants each array in HBM while it is swept, and has room there for one
+// One parallel region whose threads sweep over two arrays in turn, with a barrier behind each
+// sweep, under a plan that wants each array in HBM while it is swept, and has room there for one
 // (barriers.plan). Tasks run while threads wait at the barriers, and a thread outside of the team
 // touches both arrays all the time. At the end every value must be right. Prints in how many sweeps
 // the array lay in HBM. A sweep over an array that does not takes longer, so moving it pays.
@@ -151,7 +151,8 @@ int main(int argc, char** argv) {
   printf("in place %d and %d of %d\n", in_place[0], in_place[1], rounds);
   printf("pages moved while threads worked %lu\n", atomic_load(&moved_while_working));
   printf("values %s\n",
-         is_right(first, (unsigned long)rounds) && is_right(second, (unsigned long)rounds) ? "right"
-                                                                                          : "wrong");
+         is_right(first, (unsigned long)rounds) && is_right(second, (unsigned long)rounds)
+             ? "right"
+             : "wrong");
   return 0;
 }

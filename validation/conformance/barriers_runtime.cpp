@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// libomptier.so on nodes that are not there (unit/made_up_nodes.hpp): DRAM, and HBM with room for one of
-// the arrays of barriers_cases.c. libomp loads it as its own, so barriers are real ones; where pages
-// lie is made up. Counts the pages that move while the program says that its threads work.
+// libomptier.so on nodes that are not there (unit/made_up_nodes.hpp): DRAM, and HBM with room for
+// one of the arrays of barriers_cases.c. libomp loads it as its own, so barriers are real ones;
+// where pages lie is made up. Counts the pages that move while the program says that its threads
+// work.
 #include "../unit/made_up_nodes.hpp"
 #include "allocators/runtime.hpp"
 #include "base/options.hpp"
@@ -33,7 +34,8 @@ Platform two_nodes() {
   hbm.kind = MemoryKind::hbm;
   dram.capacity = hbm.capacity = 1024 * k_mib;
   platform.nodes = {dram, hbm};
-  platform.tiers = {{MemoryKind::hbm, {1}, hbm.capacity, {}}, {MemoryKind::dram, {0}, dram.capacity, {}}};
+  platform.tiers = {{MemoryKind::hbm, {1}, hbm.capacity, {}},
+                    {MemoryKind::dram, {0}, dram.capacity, {}}};
   return platform;
 }
 

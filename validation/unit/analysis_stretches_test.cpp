@@ -81,8 +81,12 @@ private:
       number = static_cast<std::uint32_t>(letters_.size());
       letters_ += letter;
       using Kind = StretchDefinition::Kind;
-      profile.stretch_definitions.push_back({letter == '.' ? Kind::rest : Kind::barrier, 0, 0,
-                                             {0, static_cast<std::uint64_t>(letter)}, 0, 0});
+      profile.stretch_definitions.push_back({letter == '.' ? Kind::rest : Kind::barrier,
+                                             0,
+                                             0,
+                                             {0, static_cast<std::uint64_t>(letter)},
+                                             0,
+                                             0});
     }
     StretchDefinition& definition = profile.stretch_definitions[number];
     ++definition.entries;
@@ -182,7 +186,8 @@ constexpr Figures k_fast{80, 80, 100e9, 100e9}, k_slow{300, 900, 30e9, 10e9};
 
 // Two arrays of which one fits, hot in turn.
 Advice advice_for(const ProfileSummary& summary) {
-  const EvidenceNames names{{"first", "second"}, {"outside", "all"}, {"the barrier of x", "the barrier of y"}};
+  const EvidenceNames names{
+      {"first", "second"}, {"outside", "all"}, {"the barrier of x", "the barrier of y"}};
   return advise(workload_from(summary, names, k_slow), {{MemoryKind::dram, k_bytes * 5 / 4, k_fast},
                                                         {MemoryKind::nvm, 64 * k_bytes, k_slow}});
 }
@@ -210,7 +215,8 @@ TEST(MovesAtBarriers, AreAdvisedWhereStretchesAreLong) {
     portable.callee = frame.offset == 4096 ? "__kmpc_fork_call" : "__kmpc_barrier";
     return portable;
   });
-  ASSERT_EQ(plan.entries.size(), 5u) << "two at home; the first's stretch also begins with the region";
+  ASSERT_EQ(plan.entries.size(), 5u)
+      << "two at home; the first's stretch also begins with the region";
   std::vector<std::string> said;
   for (const PlanEntry& entry : plan.entries)
     if (!entry.region.empty()) {

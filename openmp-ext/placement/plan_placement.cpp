@@ -24,12 +24,6 @@ std::uint64_t least_block_of(const Plan& plan) {
   return least;
 }
 
-// __kmpc_fork_call, GOMP_parallel_loop_dynamic ...
-static bool begins_a_region(const PlanFrame& innermost) {
-  const std::string& callee = innermost.portable.callee;
-  return callee.starts_with("__kmpc_fork_") || callee.starts_with("GOMP_parallel");
-}
-
 PlanPlacement::PlanPlacement(const Plan& plan)
     : plan_(plan), matcher_(plan_), site_of_entry_(plan_.entries.size(), 0),
       instances_(matcher_.site_count()), small_met_(matcher_.site_count()) {

@@ -28,8 +28,8 @@ struct PlanFrame {
   PortableFrame portable;
 };
 
-// Of a region's innermost frame: whether the call is known to begin a region, as __kmpc_fork_call and
-// GOMP_parallel_loop_dynamic do. Else it may be a barrier.
+// Of a region's innermost frame: whether the call is known to begin a region, as __kmpc_fork_call
+// and GOMP_parallel_loop_dynamic do. Else it may be a barrier.
 inline bool begins_a_region(const PlanFrame& innermost) {
   const std::string& callee = innermost.portable.callee;
   return callee.starts_with("__kmpc_fork_") || callee.starts_with("GOMP_parallel");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A stand-in for libomp at the border of hooks, for tests that need none of its behaviour: its
-// memory is malloc's, its default allocator is number 1, and it tells neither sizes nor scopes.
+// memory is malloc's, its default allocator is number 1, it tells neither sizes nor scopes, and has
+// no barriers.
 #pragma once
 
 #include "borders/libomp_hooks.h"
@@ -23,7 +24,8 @@ inline constexpr omptier_runtime k_stand_in_runtime = {
     .stock_size = [](const void*) -> std::size_t { return 0; },
     .default_allocator = []() -> std::uintptr_t { return 1; },
     .stock_owner = [](const void*) -> std::uintptr_t { return 1; },
-    .scope = [](std::uintptr_t) -> std::uintptr_t { return 1; }};
+    .scope = [](std::uintptr_t) -> std::uintptr_t { return 1; },
+    .call_at_barriers = [](void (*)()) {}};
 
 // Attaches it; once a process.
 inline const omptier_hooks* attach_stand_in_runtime() {

@@ -5,7 +5,8 @@
 # its two arrays. Records it, lets the advisor make a plan whose region entries move the arrays, and
 # compares that plan with both placements that are fixed for the whole run and with everything in NVM.
 # With --proof the exit status is 0 only if the moving plan is faster than either fixed one, and the
-# kernel had each array in DRAM while the program worked on it.
+# kernel had each array in DRAM while the program worked on it. With --barriers the program has one
+# region, and the plan moves the arrays at the barriers that divide it.
 #
 # The fixed plans are the advised one without its region entries and with kinds written by hand. Bytes
 # per memory kind come from the kernel: the program queries them inside each region (--where), with the
@@ -28,6 +29,8 @@ class Job(GuestJob):
         self.dilation = arguments.dilation
         self.program = [str(self.bin / "alternating"), "--bytes", arguments.bytes, "--rounds", str(arguments.rounds),
                         "--sweeps", str(arguments.sweeps), "--threads", "4", "--mark", "--where"]
+        if arguments.barriers:
+            self.program.append("--barriers")
 
     def record(self, what, profile, *options):
         return self.sandbox(what, "record", *options, "-o", profile, "--", *self.program, extra=["--memory-events"])
@@ -140,6 +143,7 @@ def main():
     parser.add_argument("--dilation", type=float, default=50)
     parser.add_argument("--bytes", default="4M", help="of each array (default 4M)")
     parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--barriers", action="store_true", help="all visits in one region, between barriers")
     parser.add_argument("--sweeps", type=int, default=12, help="length of a visit (default 12)")
     parser.add_argument("--repeats", type=int, default=1, help="runs of each placement; medians are shown")
     parser.add_argument("--proof", action="store_true", help="status 1 unless the plan is fastest and the pages are there")

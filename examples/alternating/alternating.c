@@ -141,6 +141,53 @@ __attribute__((noinline)) static void work_on_b(program* all, int round) {
   all->b.checksum += mix(sum + 2);
 }
 
+/* --barriers: the same work in one region, in two functions with a barrier each. */
+
+typedef struct {
+  uint64_t sum;
+  int arrived;
+  double since; /* when the visit before ended */
+} team_visit;
+
+/* Each thread's share of a visit. The last one to come here ends the visit, while the others wait
+ * at the barrier that follows. What memory moves there counts for the next visit. */
+static void work_in_team(program* all, hot_array* array, char name, uint64_t salt, int round,
+                         team_visit* visit) {
+  uint64_t sum = 0;
+  int arrived;
+#pragma omp for schedule(dynamic, 1) nowait
+  for (size_t number = 0; number < k_walks; ++number)
+    sum += walk(array, &all->options, number, round);
+#pragma omp atomic
+  visit->sum += sum;
+#pragma omp atomic capture seq_cst
+  arrived = ++visit->arrived;
+  if (arrived < omp_get_num_threads()) return;
+  array->seconds += omp_get_wtime() - visit->since;
+  array->checksum += mix(visit->sum + salt);
+  query_where(all, name, round);
+  *visit = (team_visit){.since = omp_get_wtime()};
+}
+
+__attribute__((noinline)) static void team_works_on_a(program* all, int round, team_visit* visit) {
+  work_in_team(all, &all->a, 'a', 1, round, visit);
+#pragma omp barrier
+}
+
+__attribute__((noinline)) static void team_works_on_b(program* all, int round, team_visit* visit) {
+  work_in_team(all, &all->b, 'b', 2, round, visit);
+#pragma omp barrier
+}
+
+static void run_in_one_region(program* all) {
+  team_visit visit = {.since = omp_get_wtime()};
+#pragma omp parallel
+  for (int round = 0; round < all->options.rounds; ++round) {
+    team_works_on_a(all, round, &visit);
+    team_works_on_b(all, round, &visit);
+  }
+}
+
 /* A region of its own, too. */
 __attribute__((noinline)) static void compute(program* all) {
   uint64_t sum = 0;
@@ -162,11 +209,8 @@ static void fill(hot_array* array, uint64_t seed) {
     array->words[i] = mix(seed + i);
 }
 
-static void run(program* all) {
+static void run_in_regions(program* all) {
   double total_a = 0, total_b = 0;
-  int marked = 0;
-  if (all->options.mark) marked = example_measure_begin();
-  const double start = omp_get_wtime();
   for (int round = 0; round < all->options.rounds; ++round) {
     work_on_a(all, round);
     if (all->options.compute > 0) compute(all);
@@ -176,13 +220,25 @@ static void run(program* all) {
     total_a += all->a.seconds;
     total_b += all->b.seconds;
   }
+  all->a.seconds = total_a;
+  all->b.seconds = total_b;
+}
+
+static void run(program* all) {
+  int marked = 0;
+  if (all->options.mark) marked = example_measure_begin();
+  const double start = omp_get_wtime();
+  if (all->options.barriers)
+    run_in_one_region(all);
+  else
+    run_in_regions(all);
   const double whole = omp_get_wtime() - start;
   if (all->options.mark) example_measure_end();
   printf("marked %s\n", marked ? "yes" : "no");
   if (all->options.compute > 0)
     printf("whole_seconds %.6f\ncomputed %" PRIu64 "\n", whole, all->computed);
-  printf("a_seconds %.6f\nb_seconds %.6f\ntotal_seconds %.6f\n", total_a, total_b,
-         total_a + total_b);
+  printf("a_seconds %.6f\nb_seconds %.6f\ntotal_seconds %.6f\n", all->a.seconds, all->b.seconds,
+         all->a.seconds + all->b.seconds);
   printf("checksum %016" PRIx64 "\n", all->a.checksum + all->b.checksum);
 }
 

@@ -14,7 +14,8 @@
 
 static const char* const k_help =
     "usage: alternating [options]\n"
-    "Works on two arrays in turn, each in a parallel region of its own.\n"
+    "Works on two arrays in turn, each in a parallel region of its own, or between barriers of "
+    "one.\n"
     "\n"
     "  --bytes N[K|M|G]   size of each array, at least 64K (default 24M)\n"
     "  --rounds N         visits to each array (default 4)\n"
@@ -22,6 +23,7 @@ static const char* const k_help =
     "  --pattern P        random: latency counts (default); stream: bandwidth counts\n"
     "  --compute N        after each visit, each thread does N million steps without memory\n"
     "  --threads N        (default: as OpenMP decides)\n"
+    "  --barriers         all visits in one region; moves for a visit count for that visit\n"
     "  --mark             time model of OMPTier's virtual machine on during the visits only\n"
     "  --where            during each visit, not timed: where the kernel has the pages (OMPTier)\n";
 
@@ -80,6 +82,10 @@ int read_alternating_options(int argc, char** argv, alternating_options* options
       options->mark = 1;
       continue;
     }
+    if (strcmp(argv[i], "--barriers") == 0) {
+      options->barriers = 1;
+      continue;
+    }
     if (strcmp(argv[i], "--where") == 0) {
       options->where = 1;
       continue;
@@ -87,6 +93,10 @@ int read_alternating_options(int argc, char** argv, alternating_options* options
     const int refused = take(argv[i], i + 1 < argc ? argv[i + 1] : "", options);
     if (refused >= 0) return refused;
     ++i;
+  }
+  if (options->barriers && options->compute > 0) {
+    fprintf(stderr, "alternating: --compute is a region of its own, so not with --barriers\n");
+    return 2;
   }
   return -1;
 }

@@ -14,6 +14,7 @@ typedef struct {
   int threads; /* 0: as OpenMP decides */
   int random;  /* else stream */
   int compute; /* after a visit, by each thread: millions of steps without memory accesses */
+  int barriers; /* one region, in which barriers divide the visits */
   int mark;
   int where; /* print at each visit where the kernel has the pages */
 } alternating_options;

@@ -388,6 +388,22 @@ void predict_seconds(Plan& plan, const Advice& advice, const ProfileSummary& sum
       plan.recorded_seconds * by_threads * std::max(0.0, advice.time_with_moves()) / recorded;
 }
 
+// The runtime knows a region by its call stack: each of its copies has an entry. A stretch of one
+// begins behind barriers, and maybe when the region does.
+std::vector<std::vector<Frame>> begins_of(const Advice& advice, const ProfileSummary& summary,
+                                          std::size_t number) {
+  const WorkloadRegion& of = advice.workload.regions[number];
+  std::vector<std::vector<Frame>> begins;
+  if (of.is_whole() || of.at_region) {
+    const RegionSummary& region = summary.regions[of.is_whole() ? number : of.part_of];
+    begins = region.also;
+    begins.insert(begins.begin(), region.frames);
+  }
+  for (const std::uint32_t barrier : of.barriers)
+    begins.push_back(summary.phases[barrier].frames);
+  return begins;
+}
+
 } // namespace
 
 Plan plan_from(const Advice& advice, const ProfileSummary& summary,
@@ -412,14 +428,11 @@ Plan plan_from(const Advice& advice, const ProfileSummary& summary,
   for (const RegionMove& move : advice.moves) {
     PlanEntry entry = entry_for(advice, summary, move.site, move.tier, all_bytes, portable);
     entry.benefit = move.saved;
-    entry.reason = "while " + advice.workload.regions[move.region].label + " runs: saves " +
-                   format_duration(move.saved / advice.workload.threads.most()) +
+    const WorkloadRegion& region = advice.workload.regions[move.region];
+    entry.reason = (region.is_whole() ? "while " + region.label + " runs" : region.label) +
+                   ": saves " + format_duration(move.saved / advice.workload.threads.most()) +
                    ", moving costs " + format_duration(move.spent);
-    // The runtime knows a region by its call stack: each of its copies has an entry.
-    const RegionSummary& region = summary.regions[move.region];
-    std::vector<std::vector<Frame>> copies = {region.frames};
-    copies.insert(copies.end(), region.also.begin(), region.also.end());
-    for (const std::vector<Frame>& frames : copies) {
+    for (const std::vector<Frame>& frames : begins_of(advice, summary, move.region)) {
       entry.region = plan_frames(frames, portable);
       entries.add(entry);
     }

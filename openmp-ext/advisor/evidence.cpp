@@ -8,11 +8,16 @@
 #include "advisor/site_ranges.hpp"
 #include "advisor/traffic.hpp"
 #include "analysis/share_intervals.hpp"
+#include "analysis/stretch_begins.hpp"
 #include "model/cost.hpp"
 #include "model/first_touch.hpp"
 #include "plan/plan.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <span>
 
 namespace omptier {
 namespace {
@@ -143,13 +148,55 @@ Sampled with_cache_of(Sampled part, const SiteSummary& site) {
 }
 
 // Few watches in each region may say more than all of them together.
-void limit_to_whole(std::vector<RegionDemand>& regions, const Demand& whole) {
+void limit_to_whole(std::span<RegionDemand> regions, const Demand& whole) {
   double sum = 0;
   for (const RegionDemand& region : regions)
     sum += region.demand.total();
   if (sum <= whole.total()) return;
   for (RegionDemand& region : regions)
     region.demand *= whole.total() / sum;
+}
+
+// Behind the regions.
+void add_stretches(SiteDemand& demand, const SiteSummary& site, const ProfileSummary& summary,
+                   const Translation& translation, bool in_huge_pages) {
+  std::map<std::uint32_t, std::vector<RegionDemand>> of_region;
+  for (const SitePart& part : site.by_phase) {
+    const PhaseSummary& phase = summary.phases[part.of];
+    if (phase.kind != PhaseSummary::Kind::to_barrier && phase.kind != PhaseSummary::Kind::to_end)
+      continue;
+    of_region[phase.region].push_back(
+        {number_of_stretch(summary, part.of),
+         translation.demand(with_cache_of(part, site), in_huge_pages, site.miss_steps)});
+  }
+  std::vector<RegionDemand> all;
+  for (auto& [region, stretches] : of_region) {
+    limit_to_whole(stretches, demand.demand_in(region));
+    all.insert(all.end(), stretches.begin(), stretches.end());
+  }
+  std::ranges::sort(all, {}, &RegionDemand::region);
+  demand.by_region.insert(demand.by_region.end(), all.begin(), all.end());
+}
+
+// With its label, if it is known where it begins.
+WorkloadRegion stretch_of(const ProfileSummary& summary, std::uint32_t number,
+                          const EvidenceNames& names) {
+  const PhaseSummary& phase = summary.phases[number];
+  WorkloadRegion stretch;
+  stretch.part_of = phase.region;
+  stretch.entries = phase.entries;
+  const std::optional<Beginning> beginning = beginning_of(summary, number);
+  if (!beginning) return stretch;
+  const auto entries = static_cast<double>(phase.entries);
+  stretch.entered_anew = static_cast<std::uint64_t>(std::ceil(beginning->anew * entries));
+  stretch.at_region = beginning->at_region;
+  stretch.barriers = beginning->barriers;
+  if (stretch.at_region) stretch.label = "the begin of " + names.regions[phase.region];
+  for (const std::uint32_t barrier : stretch.barriers)
+    stretch.label += (stretch.label.empty() ? "" : " and ") +
+                     (barrier < names.barriers.size() ? names.barriers[barrier] : "a barrier");
+  stretch.label = "from " + stretch.label + " on";
+  return stretch;
 }
 
 // All blocks together.
@@ -178,6 +225,8 @@ SiteDemand demand_of(const SiteSummary& site, const ProfileSummary& summary,
           {part.of, translation.demand(with_cache_of(part, site), in_huge_pages, site.miss_steps)});
   std::ranges::sort(demand.by_region, {}, &RegionDemand::region);
   limit_to_whole(demand.by_region, demand.demand);
+  if (site.kind == SiteKind::allocation)
+    add_stretches(demand, site, summary, translation, in_huge_pages);
   demand.instances = site.objects;
   demand.growing = site.bytes_growing;
   demand.growing_nanoseconds = site.nanoseconds_growing;
@@ -225,6 +274,8 @@ Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names
     workload.regions.push_back({names.regions[i], region.entries, region.entered_anew,
                                 std::min(region.first_seen, region.last_seen), region.last_seen});
   }
+  for (std::uint32_t phase = 0; phase < summary.phases.size(); ++phase)
+    workload.regions.push_back(stretch_of(summary, phase, names));
   LoopsOfSites loops = loops_of_sites(summary);
   std::vector<SiteDemand> whole;
   for (std::size_t i = 0; i < summary.sites.size(); ++i) {

@@ -18,10 +18,21 @@
 
 namespace omptier {
 
-// Names for people, in the order of the summary's sites and regions.
+// Names for people, in the order of the summary's sites, regions, and barriers that end its phases.
 struct EvidenceNames {
   std::vector<std::string> sites, regions;
+  std::vector<std::string> barriers = {};
 };
+
+// A workload's regions are those of the summary, then its phases as stretches of them.
+inline std::uint32_t number_of_stretch(const ProfileSummary& summary, std::uint32_t phase) {
+  return static_cast<std::uint32_t>(summary.regions.size()) + phase;
+}
+// The region that one of the workload's is, or is part of.
+inline std::uint32_t region_around(const ProfileSummary& summary, std::uint32_t number) {
+  const auto regions = static_cast<std::uint32_t>(summary.regions.size());
+  return number < regions ? number : summary.phases[number - regions].region;
+}
 
 // recorded_in: figures of the memory that the recorded run used (only needed for Measure::time).
 // cache: bytes of the last level where the program is to run; 0: as recorded.

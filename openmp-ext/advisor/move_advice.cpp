@@ -6,6 +6,7 @@
 #include "model/cost.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 namespace omptier {
@@ -30,17 +31,45 @@ public:
   }
 
   std::vector<RegionMove> run() {
+    std::vector<std::vector<std::size_t>> stretches(workload_.regions.size()); // by region
     for (std::size_t region = 0; region < workload_.regions.size(); ++region)
-      add_moves_into(region);
-    for (std::size_t region = 0; region < workload_.regions.size(); ++region)
+      if (const WorkloadRegion& at = workload_.regions[region]; !at.is_whole())
+        stretches[at.part_of].push_back(region);
+    std::vector<std::size_t> taken; // regions, or their stretches instead
+    for (std::size_t region = 0; region < workload_.regions.size(); ++region) {
+      if (!workload_.regions[region].is_whole()) continue;
+      std::vector<Found> whole = moves_into(region), parts;
+      for (const std::size_t stretch : stretches[region])
+        std::ranges::copy(moves_into(stretch), std::back_inserter(parts));
+      const bool divided = gain(parts) > gain(whole);
+      keep(divided ? parts : whole);
+      if (divided)
+        taken.insert(taken.end(), stretches[region].begin(), stretches[region].end());
+      else
+        taken.push_back(region);
+    }
+    for (const std::size_t region : taken)
       add_returns(region);
     return std::move(moves_);
   }
 
 private:
-  void add_moves_into(std::size_t region) {
+  struct Found {
+    RegionMove move;
+    std::size_t from = 0; // tier
+  };
+
+  double gain(const std::vector<Found>& found) const {
+    double gain = 0;
+    for (const auto& [move, from] : found)
+      gain += move.saved / workload_.threads.most() - move.spent;
+    return gain;
+  }
+
+  std::vector<Found> moves_into(std::size_t region) {
+    if (workload_.regions[region].entered_anew == 0) return {};
     const CostTable costs = cost_table(workload_, tiers_, region);
-    if (!any_may_pay(region, costs)) return;
+    if (!any_may_pay(region, costs)) return {};
     const Placement best = place_by_density(with_parts_ ? *with_parts_ : workload_, tiers_, costs);
     std::vector<Found> found;
     double lost = 0; // by what makes room for the others
@@ -58,13 +87,9 @@ private:
       all.saved += move.saved;
       all.spent += move.spent;
     }
-    if (pays(all)) keep(found);
+    if (!pays(all)) found.clear();
+    return found;
   }
-
-  struct Found {
-    RegionMove move;
-    std::size_t from = 0; // tier
-  };
 
   bool pays(const RegionMove& move) const {
     return move.saved / workload_.threads.most() > k_move_margin * move.spent;

@@ -11,6 +11,10 @@
 // loops save (model/loop_time.hpp), as if the moves held for the whole run. A visit is an entry
 // into the region after another region. Sites that such a move may push out get an entry for their
 // own regions, so that they come back.
+//
+// The same is asked of the stretches of a region between barriers, where it is known behind which
+// barriers they begin. If their moves save more than those of the whole region, they are taken
+// instead.
 #pragma once
 
 #include "advisor/placement.hpp"
@@ -20,7 +24,7 @@ namespace omptier {
 inline constexpr double k_move_margin = 1.3;
 
 struct RegionMove {
-  std::size_t region = 0, site = 0, tier = 0;
+  std::size_t region = 0, site = 0, tier = 0; // the region: of the workload, or a stretch of one
   double saved = 0; // nanoseconds of thread time over the whole run, moving not subtracted
   double spent = 0; // nanoseconds of wall time for moving, over the whole run
 };

@@ -3,6 +3,7 @@
 // See site_blocks.hpp.
 #include "advisor/site_blocks.hpp"
 
+#include "advisor/evidence.hpp"
 #include "analysis/blocks.hpp"
 #include "analysis/shares.hpp"
 #include "plan/plan.hpp"
@@ -137,10 +138,11 @@ SiteDemand some_blocks(const SiteDemand& whole, const ProfileSummary& summary,
   part.share_high = std::min(1.0, std::max(share.high, share.value + summary.worst_error));
   part.demand *= share_of(weight, all_weight);
   for (RegionDemand& in : part.by_region) {
+    const std::uint32_t region = region_around(summary, in.region);
     double here = 0, all = 0;
     for (const InstanceSummary& block : site.instances) {
-      all += is_whole(block) ? weight_in(block, in.region) : 0;
-      here += is_part(block) ? weight_in(block, in.region) : 0;
+      all += is_whole(block) ? weight_in(block, region) : 0;
+      here += is_part(block) ? weight_in(block, region) : 0;
     }
     in.demand *= share_of(here, all);
   }

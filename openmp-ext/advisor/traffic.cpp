@@ -217,8 +217,9 @@ Demand demand_elsewhere(const SiteDemand& demand, const SiteSummary& site) {
   return rest;
 }
 
+// regions: without stretches of them.
 void set_demand(SiteDemand& demand, const SiteSummary& site, const std::vector<InLoop>& loops,
-                const Figures& memory, Threads threads) {
+                std::size_t regions, const Figures& memory, Threads threads) {
   Demand sum = demand_elsewhere(demand, site);
   double all = demand_time(sum, memory, threads);
   for (const InLoop& in : loops) {
@@ -228,7 +229,7 @@ void set_demand(SiteDemand& demand, const SiteSummary& site, const std::vector<I
   const double before = demand_time(demand.demand, memory, threads);
   double in_regions = 0;
   for (const RegionDemand& region : demand.by_region)
-    in_regions += demand_time(region.demand, memory, threads);
+    if (region.region < regions) in_regions += demand_time(region.demand, memory, threads);
   for (RegionDemand& region : demand.by_region) { // in proportion to the time in samples
     const double part = demand_time(region.demand, memory, threads);
     region.demand = sum;
@@ -277,7 +278,8 @@ std::vector<double> count_traffic(std::span<SiteDemand> sites, const ProfileSumm
   }
   for (std::size_t site = 0; site < sites.size(); ++site)
     if (!in_loops[site].empty())
-      set_demand(sites[site], summary.sites[site], in_loops[site], recorded_in, threads);
+      set_demand(sites[site], summary.sites[site], in_loops[site], summary.regions.size(),
+                 recorded_in, threads);
   return work;
 }
 

@@ -54,7 +54,7 @@ bool is_consistent(const Workload& workload, std::string& why_not) {
     for (const RegionDemand& part : site.by_region) {
       if (part.region >= workload.regions.size())
         return is_wrong(site.label + ": names a region that is not there");
-      in_regions += part.demand.total();
+      if (workload.regions[part.region].is_whole()) in_regions += part.demand.total();
     }
     if (in_regions > 1.000001 * site.demand.total())
       return is_wrong(site.label + ": parts by region add up to more than the whole");

@@ -44,7 +44,7 @@ struct SiteDemand {
   std::vector<LiveStretch> live; // ascending, not overlapping
   Demand demand;                 // whole run: estimated counts (samples × weight)
   NewPages new_pages;            // not in the demand
-  std::vector<RegionDemand> by_region; // ascending, each region once
+  std::vector<RegionDemand> by_region; // ascending, each region once; then their stretches
   std::vector<LoopPart> by_loop; // parts of the demand; the rest is in no known loop
   // Whether the demand tells streamed from scattered accesses, and loads from stores.
   bool knows_streams = true, knows_writes = true;
@@ -81,10 +81,17 @@ struct SiteDemand {
 };
 
 struct WorkloadRegion {
-  std::string label;
+  static constexpr std::size_t k_whole = static_cast<std::size_t>(-1);
+  std::string label; // of a stretch, when it begins: "from the barrier of f (a.c:8) on"
   std::uint64_t entries = 0;      // times it began
-  std::uint64_t entered_anew = 0; // times it began after a different region
+  std::uint64_t entered_anew = 0; // times it began after a different one; 0: it is not known when
   std::uint64_t begin = 0, end = 0; // nanoseconds: from its first to its last sample
+  // Of a stretch of a region, between barriers:
+  std::size_t part_of = k_whole;            // that region; its demand holds the stretch's
+  bool at_region = false;                   // it begins with the region,
+  std::vector<std::uint32_t> barriers = {}; // and behind the barriers that end these phases
+
+  bool is_whole() const { return part_of == k_whole; }
 };
 
 // Memory that is no site's; it stays where it is.

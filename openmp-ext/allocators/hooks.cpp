@@ -7,6 +7,7 @@
 #include "allocators/fast_path.hpp"
 #include "allocators/init_allocator.hpp"
 #include "allocators/placement_text.hpp"
+#include "allocators/region_hooks.hpp"
 #include "base/notices.hpp"
 #include "base/options.hpp"
 #include "migration/region_moves.hpp"
@@ -138,28 +139,6 @@ size_t hook_parse_allocator(const char* text, uintptr_t* handle) {
   return parsed.length;
 }
 
-void report_moved(const RegionMove& move) {
-  const omptier_observer* observer = runtime().observer.load(std::memory_order_acquire);
-  if (observer != nullptr && observer->moved != nullptr)
-    observer->moved(move.block, move.bytes, static_cast<unsigned>(move.from),
-                    static_cast<unsigned>(move.to), move.seconds, move.codeptr);
-}
-
-void hook_region_begin(const void* codeptr, uint32_t) {
-  if (Placer* placer = runtime().placer_if_ready()) placer->answer_recount();
-  const PlanPlacement* plan = runtime().plan();
-  if (plan == nullptr || !plan->has_regions()) return;
-  if (Placer* placer = runtime().placer_if_ready())
-    region_begins(*plan, *placer, codeptr, report_moved);
-}
-
-void hook_region_end(const void* codeptr) {
-  const PlanPlacement* plan = runtime().plan();
-  if (plan == nullptr || !plan->has_regions()) return;
-  if (Placer* placer = runtime().placer_if_ready())
-    region_ends(*plan, *placer, codeptr, report_moved);
-}
-void hook_barrier(void) {}
 void hook_runtime_end(void) {
   no_more_regions();
   inform_about_moves();
@@ -181,7 +160,6 @@ constexpr omptier_hooks k_hooks = {
     hook_parse_allocator,
     hook_region_begin,
     hook_region_end,
-    hook_barrier,
     hook_runtime_end,
     allocate_quickly<allocate_fully>,
     hook_release_quickly,
@@ -220,6 +198,7 @@ OMPTIER_EXPORT const omptier_hooks* omptier_runtime_attach(uint32_t hooks_versio
   state.attached_in.store(::getpid(), std::memory_order_relaxed);
   if (option_is_set(Option::plan) || option_is_set(Option::strategy))
     state.places_everything.store(true, std::memory_order_release);
+  listen_at_barriers();
   return &k_hooks;
 }
 

@@ -5,6 +5,7 @@
 
 #include "allocators/chunk_copier.hpp"
 #include "allocators/declarations.hpp"
+#include "allocators/region_hooks.hpp"
 #include "allocators/site_list.hpp"
 #include "base/leaky.hpp"
 #include "base/notices.hpp"
@@ -51,6 +52,7 @@ void after_fork_in_child() {
   if (Placer* placer = runtime().placer_if_ready()) placer->forget_other_threads();
   cut_off_commit();
   end_region_moves_of_parent();
+  listen_at_barriers();
   runtime().unlock_all();
 }
 
@@ -222,6 +224,7 @@ void Runtime::load_plan() {
               option_text(Option::plan), foreign, placement.matcher().site_count());
   }
   plan_.store(&placement, std::memory_order_release);
+  listen_at_barriers();
 }
 
 void Runtime::warn_about_unused_entries() const {

@@ -222,6 +222,15 @@ struct PhaseSummary : Sampled {
   std::uint32_t next_region = 0; // serial: the one behind, 0 = the run's end
   std::vector<Frame> frames;     // of the barrier that ends it
   std::uint64_t entries = 0, nanoseconds = 0;
+  // Of a region's stretches in the profile: how many there are, and behind what they begin, where
+  // that is known (analysis/stretch_begins.hpp).
+  struct Begin {
+    static constexpr std::uint32_t k_region = ~std::uint32_t{0}; // the region's begin
+    std::uint32_t behind = k_region;                             // else a phase: its barrier
+    std::uint64_t count = 0;
+  };
+  std::uint64_t logged = 0;
+  std::vector<Begin> begins;
 };
 
 // A run of a region. Those are logged in which a sample lies, or for which memory was moved.
@@ -234,6 +243,7 @@ struct MoveSummary {
   static constexpr std::uint32_t k_no_site = ~std::uint32_t{0};
   std::uint32_t site = k_no_site;     // whose object it was
   std::uint32_t region = 0;           // that was about to begin; 0: none was
+  bool at_barrier = false;            // the region ran; it was moved at a barrier of it
   std::uint64_t begin = 0, bytes = 0; // nanoseconds from the start of the run; bytes that arrived
   MemoryKind from = MemoryKind::unknown, to = MemoryKind::unknown;
   double seconds = 0;

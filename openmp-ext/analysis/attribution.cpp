@@ -56,7 +56,8 @@ void Sweep::run() {
   measure_blocks(profile_, site_numbers_, attributions, sites, summary_.sites);
 }
 
-// An object cannot be released while it is moved. The next record is the begin of the region.
+// An object cannot be released while it is moved. The next record is the begin of the region,
+// unless it was moved at a barrier of one.
 void Sweep::take_move(const MoveRecord& record) {
   MoveSummary& move = moves.emplace_back();
   const double taken = record.seconds * 1e9; // whatever a damaged file says
@@ -68,6 +69,11 @@ void Sweep::take_move(const MoveRecord& record) {
   move.seconds = record.seconds;
   const Place place = place_of(record.address, {});
   if (place.offset == 0 && place.site < k_small_objects) move.site = place.site;
+  if (record.at_barrier) {
+    move.at_barrier = true;
+    move.region = region_now();
+    return;
+  }
   const auto next =
       std::find_if(profile_.regions.begin() + static_cast<std::ptrdiff_t>(next_region_),
                    profile_.regions.end(), [](auto& region) { return region.begin; });

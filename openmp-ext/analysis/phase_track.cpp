@@ -4,6 +4,7 @@
 #include "analysis/phase_track.hpp"
 
 #include "analysis/shares.hpp"
+#include "analysis/stretch_begins.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -131,6 +132,7 @@ void PhaseTable::note(std::uint32_t number, const AccessSample& sample, const At
 void PhaseTable::add(const Profile& profile, Names& names,
                      const std::vector<Attribution>& attributions) {
   const std::vector<std::uint32_t> stretches = number_stretches(profile, names);
+  count_begins(profile, stretches, summary_.phases);
   const std::vector<std::uint32_t> named = number_named(profile);
   std::vector<Sample>& run = runs_.emplace_back();
   StretchAt stretch_at(profile, stretches, summary_);

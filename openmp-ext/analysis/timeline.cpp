@@ -18,7 +18,7 @@ constexpr std::size_t k_least_rounds = 2;
 
 struct Visit : RegionVisit {
   double time = 0;
-  std::uint64_t moves = 0, bytes = 0;
+  std::uint64_t moves = 0, bytes = 0, at_barriers = 0;
   double moving = 0;
   bool in_place = false, away = false;
 };
@@ -76,29 +76,38 @@ std::vector<Visit> large_visits(const ProfileSummary& summary, const std::vector
 // What moves for a region wanted where.
 using Wishes = std::set<std::pair<std::uint32_t, MemoryKind>>;
 
-// Memory is moved before the visit that it is moved for. Where it was at first, its first move
-// says.
+void add_move(Visit& visit, const MoveSummary& move) {
+  if (move.region != visit.region) return;
+  ++visit.moves;
+  visit.at_barriers += move.at_barrier ? 1 : 0;
+  visit.bytes += move.bytes;
+  visit.moving += move.seconds * 1e9;
+}
+
+// Memory is moved before the visit that it is moved for, or at barriers in it. Where it was at
+// first, its first move says.
 void add_moves(std::vector<Visit>& visits, const std::vector<MoveSummary>& moves) {
   std::map<std::uint32_t, Wishes> wishes;   // by region
   std::map<std::uint32_t, MemoryKind> kind; // by site
   for (const MoveSummary& move : moves) {
-    wishes[move.region].emplace(move.site, move.to);
+    if (!move.at_barrier) wishes[move.region].emplace(move.site, move.to);
     kind.emplace(move.site, move.from);
   }
   auto next = moves.begin();
   for (Visit& visit : visits) {
     for (; next != moves.end() && next->begin <= visit.begin; ++next) {
       kind[next->site] = next->to;
-      if (next->region != visit.region) continue;
-      ++visit.moves;
-      visit.bytes += next->bytes;
-      visit.moving += next->seconds * 1e9;
+      add_move(visit, *next);
     }
     const Wishes& wished = wishes[visit.region];
     const auto met = std::ranges::count_if(
         wished, [&](const auto& wish) { return kind[wish.first] == wish.second; });
     visit.in_place = !wished.empty() && met == std::ssize(wished);
     visit.away = !wished.empty() && met == 0;
+    for (; next != moves.end() && next->at_barrier && next->begin < visit.end; ++next) {
+      kind[next->site] = next->to;
+      add_move(visit, *next);
+    }
   }
 }
 
@@ -156,6 +165,7 @@ void add(TimelineStep& step, const Visit& visit) {
   if (visit.in_place) step.in_place.add(visit.time);
   if (visit.away) step.away.add(visit.time);
   step.moves += visit.moves;
+  step.at_barriers += visit.at_barriers;
   step.bytes += visit.bytes;
   step.moving += visit.moving;
 }

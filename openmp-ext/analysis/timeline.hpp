@@ -5,7 +5,8 @@
 // fell, and how many there were and how long they took in all. So a round may lack visits, a third
 // at most, and entries and times are those seen, scaled to all of the region. Where too few visits
 // were seen, nothing is folded. Where memory was moved for a region, the times of its visits with
-// that memory in place and away say what moving saved.
+// that memory in place and away say what moving saved. What was moved at barriers counts for the
+// visit, but where memory lay then differs within it.
 #pragma once
 
 #include "analysis/aggregate.hpp"
@@ -34,7 +35,8 @@ struct TimelineStep { // the same visit of each round
   double entries = 0, time = 0; // with those that were not seen; nanoseconds
   Spread in_place, away;        // of those seen, if memory was ever moved for the region
   std::uint64_t moves = 0, bytes = 0;
-  double moving = 0; // nanoseconds
+  std::uint64_t at_barriers = 0; // of the moves
+  double moving = 0;             // nanoseconds
 };
 
 struct TimelinePart {

@@ -3,7 +3,7 @@
  * The border between the patched libomp and libomptier.so.
  *
  * When libomp initialises its allocators, it loads libomptier.so from its own folder ($ORIGIN) and
- * fetches the table below once. From then on it offers every allocator call, region and barrier to
+ * fetches the table below once. From then on it offers every allocator call and region to
  * the table *before* it does anything of its own (before its thread look-up too). A hook that
  * returns 0 declines: libomp goes on as stock. If the library is missing, or was built for another
  * version of the table, libomp has no table and behaves as stock.
@@ -25,7 +25,7 @@
 extern "C" {
 #endif
 
-#define OMPTIER_HOOKS_VERSION 3u
+#define OMPTIER_HOOKS_VERSION 4u
 
 /* One allocator trait as OpenMP lays it out (omp_alloctrait_t): key, then value. */
 typedef struct omptier_trait {
@@ -90,9 +90,6 @@ typedef struct omptier_hooks {
    * compiler runs a construct with a false if clause without a team. */
   void (*region_begin)(const void* codeptr, uint32_t thread_count);
   void (*region_end)(const void* codeptr);
-  /* The primary thread of a team at a barrier or at the end of its region: all others of the team
-   * have arrived and wait, explicit tasks are drained. Other teams may be running. */
-  void (*barrier)(void);
 
   /* The runtime has shut down; no omp_* routine may be called from here. At the end of a process
    * this comes after the library's own static destructors; it may come more than once. */
@@ -124,6 +121,13 @@ typedef struct omptier_runtime {
   /* Scope of a pool_size with an access trait other than all: identity of the calling thread's
    * thread, team or contention group. access = omp_atv_thread, _pteam or _cgroup. Never 0. */
   uintptr_t (*scope)(uintptr_t access);
+  /* From now on hook is called at each barrier, explicit or of a worksharing construct, of an
+   * outermost parallel region with several threads: on the primary thread, between gather and
+   * release, when all others of the team have arrived and wait, and its explicit tasks are done.
+   * Teams that other threads of the program began may be running. Called by the routine that the
+   * program has called. Not at a region's end, at a cancelled barrier, or in a league of teams.
+   * NULL: no longer; until then a barrier costs one load and one branch more. */
+  void (*call_at_barriers)(void (*hook)(void));
 } omptier_runtime;
 
 /* The one symbol that libomp looks up. runtime stays valid for the life of the process. Returns

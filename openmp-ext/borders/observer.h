@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-#define OMPTIER_OBSERVER_VERSION 1u
+#define OMPTIER_OBSERVER_VERSION 2u
 
 typedef struct omptier_observer {
   uint32_t version; /* OMPTIER_OBSERVER_VERSION */
@@ -27,9 +27,10 @@ typedef struct omptier_observer {
   void (*released)(const void* block);
   /* The program named a phase (ompx_phase). */
   void (*phase)(const char* name);
-  /* Pages of [address, address + bytes) were moved, in so many seconds, because of that region. */
+  /* Pages of [address, address + bytes) were moved, in so many seconds: for the region that begins
+   * next, or at a barrier of the one that runs. */
   void (*moved)(const void* address, size_t bytes, unsigned from_kind, unsigned to_kind,
-                double seconds, const void* region_codeptr);
+                double seconds, int at_barrier);
 } omptier_observer;
 
 /* Attaches (or, with NULL, detaches) the one observer. Returns 0, or -1 when another is attached or

@@ -212,15 +212,20 @@ std::string placement_text(const Advice& advice, std::span<const std::string> al
 
 std::string region_moves_text(const Advice& advice) {
   std::string text;
+  bool at_barriers = false;
   for (const RegionMove& move : advice.moves) {
     std::string kind(title_of(advice.tiers[move.tier].kind));
     kind.resize(std::max<std::size_t>(kind.size(), 7), ' ');
-    text += "  " + kind + " " + advice.workload.sites[move.site].label + " when " +
-            advice.workload.regions[move.region].label + " begins: saves " +
+    const WorkloadRegion& region = advice.workload.regions[move.region];
+    at_barriers = at_barriers || !region.is_whole();
+    text += "  " + kind + " " + advice.workload.sites[move.site].label + " " +
+            (region.is_whole() ? "when " + region.label + " begins" : region.label) + ": saves " +
             format_duration(move.saved / advice.workload.threads.most()) + ", moving costs " +
             format_duration(move.spent) + "\n";
   }
-  return text.empty() ? text : "\nMoved when a region begins:\n" + text;
+  if (text.empty()) return text;
+  return std::string("\nMoved when a region begins") + (at_barriers ? ", or at its barriers" : "") +
+         ":\n" + text;
 }
 
 std::string strategies_text(const Advice& advice, std::span<const StrategyTime> times) {

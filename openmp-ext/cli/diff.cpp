@@ -36,6 +36,7 @@ struct Difference {
   std::string reason;          // of the second plan
   std::optional<double> saves; // nanoseconds of thread time that this change alone saves
   bool is_object = true;       // not an object's entry for a region, or what is not named
+  bool at_barrier = false;     // the region's name is that of a function with a barrier
 };
 
 struct PlanTimes { // nanoseconds of thread time
@@ -111,7 +112,15 @@ Difference difference_of(const PlanPair& pair, KindName name) {
           where_text(pair.b, name),
           entry.reason,
           {},
-          entry.region.empty()};
+          entry.region.empty(),
+          !entry.region.empty() && !entry.region.front().portable.callee.empty() &&
+              !begins_a_region(entry.region.front())};
+}
+
+std::string when_text(const Difference& one) {
+  if (one.region.empty()) return {};
+  return one.at_barrier ? " from a barrier of " + one.region + " on"
+                        : " while " + one.region + " runs";
 }
 
 bool differs(const PlanPair& pair) {
@@ -278,7 +287,7 @@ std::string moved_text(const Differences& made) {
 std::string diff_text(const DiffArguments& arguments, const Differences& made) {
   std::string text = "A: " + arguments.a + "\nB: " + arguments.b + "\n\n";
   for (const Difference& one : made.all) {
-    text += "  " + one.label + (one.region.empty() ? "" : " while " + one.region + " runs") +
+    text += "  " + one.label + when_text(one) +
             (one.bytes > 0 ? ", " + format_size(one.bytes) : "") + "\n          " + one.in_a +
             " -> " + one.in_b +
             (one.saves ? ": alone, " + saved_text(*one.saves, made.times->a) : "") + "\n";

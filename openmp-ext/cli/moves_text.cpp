@@ -25,9 +25,9 @@ struct Row {
 };
 
 std::vector<Row> rows_of(const ProfileSummary& summary) {
-  std::map<std::tuple<std::uint32_t, std::uint32_t, MemoryKind, MemoryKind>, Row> rows;
+  std::map<std::tuple<std::uint32_t, std::uint32_t, bool, MemoryKind, MemoryKind>, Row> rows;
   for (const MoveSummary& move : summary.moves) {
-    Row& row = rows[{move.site, move.region, move.from, move.to}];
+    Row& row = rows[{move.site, move.region, move.at_barrier, move.from, move.to}];
     if (row.first == nullptr) row.first = &move;
     ++row.count;
     row.bytes += move.bytes;
@@ -53,7 +53,8 @@ std::string text_of(const Row& row, const ProfileNames& names) {
   const MoveSummary& move = *row.first;
   const bool known = move.site != MoveSummary::k_no_site;
   std::string what = known ? names.sites[move.site] : "memory of no recorded object";
-  if (move.region != 0) what += " for " + names.regions[move.region];
+  if (move.region != 0)
+    what += (move.at_barrier ? " at barriers of " : " for ") + names.regions[move.region];
   return line(std::to_string(row.count),
               std::string(title_of(move.from)) + " > " + std::string(title_of(move.to)),
               format_size(row.bytes), format_duration(row.seconds * 1e9),
@@ -79,9 +80,10 @@ std::string moves_text(const ProfileSummary& summary, const ProfileNames& names)
 nlohmann::json moves_json(const ProfileSummary& summary) {
   nlohmann::json list = nlohmann::json::array();
   for (const MoveSummary& move : summary.moves) {
-    nlohmann::json one = {{"begin", move.begin},        {"bytes", move.bytes},
-                          {"from", name_of(move.from)}, {"to", name_of(move.to)},
-                          {"seconds", move.seconds},    {"region", move.region}};
+    nlohmann::json one = {{"begin", move.begin},          {"bytes", move.bytes},
+                          {"from", name_of(move.from)},   {"to", name_of(move.to)},
+                          {"seconds", move.seconds},      {"region", move.region},
+                          {"at_barrier", move.at_barrier}};
     if (move.site != MoveSummary::k_no_site) one["site"] = move.site;
     list.push_back(std::move(one));
   }

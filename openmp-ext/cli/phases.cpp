@@ -73,25 +73,29 @@ void add_rows(const TimelinePart& part, bool is_folded, const ProfileSummary& su
   }
 }
 
+std::string plural(std::uint64_t count, const std::string& what) {
+  return with_separators(count) + " " + what + (count == 1 ? "" : "s");
+}
+
 // "  work_on_a (a.c:3): 3.10 ms of moving a visit; 12.0 ms in place, 20.1 ms away: 5.00 ms saved".
 // What was saved is only known where memory was away for some visits.
 std::string moves_of(const TimelineStep& step, const std::string& name) {
   if (step.moves == 0) return "";
-  const auto visits = static_cast<double>(std::max<std::uint64_t>(step.in_place.count, 1));
+  const std::uint64_t moved_for = step.in_place.count > 0 ? step.in_place.count : step.seen.count;
+  const auto visits = static_cast<double>(std::max<std::uint64_t>(moved_for, 1));
   const double before = step.moving / visits;
-  std::string text = "  " + name + ": " + format_duration(before) + " of moving a visit; " +
-                     mean_of(step.in_place) + " with its memory in place";
-  if (step.away.count > 0) {
+  std::string text = "  " + name + ": " + format_duration(before) + " of moving a visit";
+  if (step.at_barriers > 0)
+    text += ", " + plural(step.at_barriers, "move") + " of " + with_separators(step.moves) +
+            " at its barriers";
+  if (step.in_place.count > 0) text += "; " + mean_of(step.in_place) + " with its memory in place";
+  if (step.in_place.count > 0 && step.away.count > 0) {
     const double saved = step.away.mean() - step.in_place.mean() - before;
     text += ", " + mean_of(step.away) + " in " + with_separators(step.away.count) +
             " with it away: " + format_duration(std::abs(saved)) +
             (saved >= 0 ? " saved" : " lost");
   }
   return text + "\n";
-}
-
-std::string plural(std::uint64_t count, const std::string& what) {
-  return with_separators(count) + " " + what + (count == 1 ? "" : "s");
 }
 
 // Of what the table lacks.
@@ -161,6 +165,7 @@ nlohmann::json json_of(const Timeline& timeline, const ProfileSummary& summary,
                        {"in_place", json_of(step.in_place)},
                        {"away", json_of(step.away)},
                        {"moves", step.moves},
+                       {"moves_at_barriers", step.at_barriers},
                        {"moved_bytes", step.bytes},
                        {"moving", step.moving}});
     parts.push_back({{"begin", part.begin},

@@ -76,6 +76,9 @@ static inline void __kmp_omptier_free(void* block, omp_allocator_handle_t alloca
 
 extern kmp_uint32 __kmp_omptier_team_size(int gtid, unsigned requested);
 
+extern void (*__kmp_omptier_barrier_hook)(void); // null: there is none
+extern void __kmp_omptier_call_barrier_hook(int gtid);
+
 } // extern "C"
 #pragma GCC visibility pop
 
@@ -101,11 +104,10 @@ public:
   kmp_omptier_region_t& operator=(const kmp_omptier_region_t&) = delete;
 };
 
-// Called on the primary thread of a team while all others of it wait and explicit tasks are
-// drained.
+// Called on the primary thread of a team at a barrier, between gather and release.
 static inline void __kmp_omptier_barrier(int gtid) {
-  const omptier_hooks* table = __kmp_omptier();
-  if (table != nullptr && !KMP_HIDDEN_HELPER_THREAD(gtid)) table->barrier();
+  if (__atomic_load_n(&__kmp_omptier_barrier_hook, __ATOMIC_RELAXED) != nullptr)
+    __kmp_omptier_call_barrier_hook(gtid);
 }
 
 // Names in libgomp's version nodes, as programs compiled by gcc look them up. VERSION: a routine of

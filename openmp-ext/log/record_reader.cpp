@@ -306,6 +306,7 @@ void RecordReader::read_move(RecordBody& body) {
   move.from = static_cast<MemoryKind>(body.small(k_memory_kinds + 1));
   move.to = static_cast<MemoryKind>(body.small(k_memory_kinds + 1));
   move.seconds = body.raw<double>();
+  move.at_barrier = !body.empty() && body.number() != 0;
   profile_.moves.push_back(move);
 }
 

@@ -196,6 +196,7 @@ struct MoveRecord {
   std::uint64_t time = 0, address = 0, bytes = 0;
   MemoryKind from = MemoryKind::unknown, to = MemoryKind::unknown;
   double seconds = 0;
+  bool at_barrier = false; // of the region that runs; else for the next one to begin
 };
 
 struct EndRecord { // last record of a run that ended regularly

@@ -425,6 +425,7 @@ void LogWriter::move(const MoveRecord& record) {
   body.difference(record.time, state_.time);
   body.numbers(record.address, record.bytes, record.from, record.to);
   body.raw(record.seconds);
+  if (record.at_barrier) body.number(1);
   append(body);
 }
 

@@ -31,6 +31,7 @@ std::uint64_t last_allocations = 0; // plan matches at the last look: more mean 
 Rounds rounds;
 Rounds::Way way = Rounds::Way::at_begins; // in the last region
 bool all_at_home = false;
+std::atomic<bool> over{false}; // all is at home and stays there
 ObjectMoves objects;
 Totals totals[k_most_entries];
 // Of the region behind which objects are to move, until they do; null: none. Regions end far more
@@ -76,12 +77,12 @@ void count_move(const RegionMove& move) {
 
 struct ForRegion {
   const void* codeptr;
-  bool between;
+  bool between, at_barrier;
   OnRegionMove moved;
 
   static void take(void* context, const ObjectMove& made) {
     const ForRegion& self = *static_cast<const ForRegion*>(context);
-    const RegionMove move{made, self.codeptr, self.between};
+    const RegionMove move{made, self.codeptr, self.between, self.at_barrier};
     count_move(move);
     if (self.moved != nullptr) self.moved(move);
   }
@@ -89,7 +90,7 @@ struct ForRegion {
 
 void move_between(void*) {
   const NoMoverHelpers alone(between.thread.stop()); // the program may need the other processors
-  ForRegion region{between.next.place, true, between.on_move};
+  ForRegion region{between.next.place, true, false, between.on_move};
   objects.move_for(*between.plan, *between.placer, between.next.region, {&ForRegion::take, &region},
                    &between.thread.stop());
 }
@@ -104,8 +105,9 @@ void say_that_moving_ends(const Rounds::Verdict& verdict) {
       verdict.with * k_milliseconds, verdict.without * k_milliseconds);
 }
 
+// at_barrier: the region is the call of one, at codeptr.
 void begin_region(const PlanPlacement& plan, Placer& placer, std::uint32_t region,
-                  const void* codeptr, OnRegionMove moved) {
+                  const void* codeptr, bool at_barrier, OnRegionMove moved) {
   const bool other_region = region != last_region;
   const std::uint64_t allocations = plan.matched();
   const bool new_objects = allocations != last_allocations;
@@ -122,28 +124,45 @@ void begin_region(const PlanPlacement& plan, Placer& placer, std::uint32_t regio
     if (paid && !rounds.verdict().pays) say_that_moving_ends(rounds.verdict());
   }
   const bool moves_here = way != Rounds::Way::home;
-  ends_before_moves.store(way == Rounds::Way::between ? codeptr : nullptr,
-                          std::memory_order_relaxed);
+  const bool ends = way == Rounds::Way::between && !at_barrier;
+  ends_before_moves.store(ends ? codeptr : nullptr, std::memory_order_relaxed);
   if (!moves_here && all_at_home && !new_objects && !moved_between) return;
-  ForRegion here{codeptr, false, moved};
+  ForRegion here{codeptr, false, at_barrier, moved};
   const ObjectMoves::Outcome outcome = objects.move_for(
       plan, placer, moves_here ? region : FrameMatcher::k_none, {&ForRegion::take, &here});
   for (const std::uint32_t entry : objects.without_room())
     if (entry < k_most_entries) totals[entry].without_room.fetch_add(1, std::memory_order_relaxed);
   all_at_home = !moves_here && outcome.all;
+  over.store(all_at_home && !rounds.verdict().pays, std::memory_order_relaxed);
   if (outcome.any || moved_between) rounds.moved_for(monotonic_nanoseconds() - now);
 }
 
 } // namespace
 
+unsigned frames_of_regions(const PlanPlacement& plan) {
+  return std::clamp(plan.matcher().region_depth(), 1u, k_max_frames);
+}
+
 void region_begins(const PlanPlacement& plan, Placer& placer, const void* codeptr,
                    OnRegionMove moved) {
   ReturnAddress stack[k_max_frames];
-  const unsigned depth = std::clamp(plan.matcher().region_depth(), 1u, k_max_frames);
-  const unsigned count = capture_stack(codeptr, stack, depth);
+  const unsigned count = capture_stack(codeptr, stack, frames_of_regions(plan));
   const std::uint32_t region = plan.matcher().match_region(stack, count);
   if (region == FrameMatcher::k_none) return;
-  if (const Turn turn; turn) begin_region(plan, placer, region, codeptr, moved);
+  if (const Turn turn; turn) begin_region(plan, placer, region, codeptr, false, moved);
+}
+
+bool barriers_move() {
+  return !over.load(std::memory_order_relaxed);
+}
+
+void barrier_reached(const PlanPlacement& plan, Placer& placer,
+                     std::span<const ReturnAddress> stack, OnRegionMove moved) {
+  const std::uint32_t region =
+      plan.matcher().match_region(stack.data(), static_cast<unsigned>(stack.size()));
+  if (region == FrameMatcher::k_none) return;
+  const auto* codeptr = reinterpret_cast<const void*>(stack.front());
+  if (const Turn turn; turn) begin_region(plan, placer, region, codeptr, true, moved);
 }
 
 void region_ends(const PlanPlacement& plan, Placer& placer, const void* codeptr,
@@ -169,6 +188,7 @@ void end_region_moves_of_parent() {
   between.thread.forget();
   between.moved = false;
   ends_before_moves.store(nullptr);
+  over.store(false);
   last_region = FrameMatcher::k_none;
   rounds = {}; // may be half written
   way = Rounds::Way::at_begins;

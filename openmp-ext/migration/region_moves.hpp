@@ -2,13 +2,16 @@
 //
 // Moves the objects that the plan wants elsewhere for a parallel region: when it begins, before its
 // team starts, or by a thread of ours from the end of the region before on, whichever has proved
-// faster (rounds.hpp). Nothing moves for regions that the plan does not name, or when the same
-// region runs again, unless another one was expected; and nothing more once the program's own
-// rounds have shown that it does not pay.
+// faster (rounds.hpp). The plan's region may also be the call of a barrier in one: what it names
+// then moves at that barrier, when all threads of the team have arrived and before they go on. Both
+// are points of one sequence, called regions here. Nothing moves for regions that the plan does not
+// name, or when the same region runs again, unless another one was expected; and nothing more once
+// the program's own rounds have shown that it does not pay.
 //
 // Pages may move at any time, since the kernel moves them: a thread that accesses one meanwhile
-// waits for it. Begin and end of a region are good times, as its team does not work then. Other
-// threads, regions that the plan does not name and the rest of an outer region may.
+// waits for it. Begin and end of a region are good times, and so is a barrier, as the team does not
+// work then. Other threads, regions that the plan does not name and the rest of an outer region
+// may.
 #pragma once
 
 #include "migration/object_moves.hpp"
@@ -21,6 +24,7 @@ namespace omptier {
 struct RegionMove : ObjectMove {
   const void* codeptr = nullptr; // of the region that it was made for
   bool between = false;          // regions: the program went on meanwhile
+  bool at_barrier = false;       // the region is the call of one
 };
 
 // Called for every move, by the thread that made it.
@@ -30,7 +34,17 @@ using OnRegionMove = void (*)(const RegionMove&);
 // region or waits for moves between regions, a region that begins on another moves nothing.
 void region_begins(const PlanPlacement& plan, Placer& placer, const void* codeptr,
                    OnRegionMove moved);
-// The same thread, after the region. All arguments are used until a named region begins.
+// Whether barriers are to be told any more: the program's rounds may have ended all moves.
+bool barriers_move();
+// To be called on the primary thread of a team that no other team runs beside, while the team waits
+// at a barrier. stack: of the barrier's call, innermost first, frames_of_regions() of them if there
+// are as many. Nothing moves before a barrier by a thread of ours, nor behind a region in which
+// such a barrier was the last point.
+void barrier_reached(const PlanPlacement& plan, Placer& placer,
+                     std::span<const ReturnAddress> stack, OnRegionMove moved);
+unsigned frames_of_regions(const PlanPlacement& plan);
+// The same thread as for region_begins, after the region. All arguments are used until a named
+// region begins.
 void region_ends(const PlanPlacement& plan, Placer& placer, const void* codeptr,
                  OnRegionMove moved);
 // No region is likely to follow: begins no further object between regions. Does not wait.

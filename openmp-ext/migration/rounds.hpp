@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Whether moves per region pay, and when they are best made, measured while the program runs.
-// Programs run their regions in rounds: the same sequence again and again. Once a sequence is
-// recognised, a round now and then is a look at another way to run it, which is compared with the
-// usual rounds before:
+// Programs run their regions in rounds: the same sequence again and again. Barriers at which memory
+// moves are part of the sequence, and count as regions here. Once a sequence is recognised, a round
+// now and then is a look at another way to run it, which is compared with the usual rounds before:
 //
 //   home        nothing moves: all memory is where the plan has it outside of these regions
 //   at_begins   memory moves when a region begins, before its team starts (the first usual way)

@@ -107,11 +107,13 @@ static_assert(k_cache_entries == 1u << (64 - 50));
 // Selects, in the order of a walk, the frames that make a site.
 class FrameChooser {
 public:
+  // caller null: the first one outside of the OpenMP runtime and of ours.
   FrameChooser(const void* caller, ReturnAddress* out, unsigned max)
       : caller_(reinterpret_cast<ReturnAddress>(caller)), out_(out), max_(max) {}
 
   // False when the walk is over.
   bool add(ReturnAddress address, const CachedRule& cached) {
+    if (!started_ && caller_ == 0 && !cached.runtime) caller_ = address;
     if (!started_ && address != caller_) return true;
     if (started_ && cached.runtime) {
       if (count_ == 0) met_ = {address, last_};
@@ -215,14 +217,10 @@ _Unwind_Reason_Code visit_frame(_Unwind_Context* context, void* argument) {
 
 } // namespace
 
-__attribute__((noinline)) unsigned capture_stack(const void* caller, ReturnAddress* out,
-                                                 unsigned max, RuntimeMet* met) {
-  if (max == 0) return 0;
+// Inlined, so that the walk begins at the frame of the function that calls it.
+__attribute__((always_inline)) static inline unsigned
+choose_frames(const void* caller, ReturnAddress* out, unsigned max, RuntimeMet* met) {
   FrameChooser chooser(caller, out, max);
-  // One frame is the caller, unless that lies in a library whose frames are dropped.
-  if (const CachedRule at = rule_at(reinterpret_cast<ReturnAddress>(caller));
-      max == 1 && !at.system && !at.runtime)
-    return chooser.finish(met);
 #if defined(__x86_64__)
   const auto frame = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   if (walk_by_rules(frame, chooser) == WalkEnd::done) return chooser.finish(met);
@@ -230,6 +228,22 @@ __attribute__((noinline)) unsigned capture_stack(const void* caller, ReturnAddre
 #endif
   _Unwind_Backtrace(visit_frame, &chooser);
   return chooser.finish(met);
+}
+
+__attribute__((noinline)) unsigned capture_stack(const void* caller, ReturnAddress* out,
+                                                 unsigned max, RuntimeMet* met) {
+  if (max == 0) return 0;
+  // One frame is the caller, unless that lies in a library whose frames are dropped.
+  if (const CachedRule at = rule_at(reinterpret_cast<ReturnAddress>(caller));
+      max == 1 && !at.system && !at.runtime) {
+    *out = reinterpret_cast<ReturnAddress>(caller);
+    return 1;
+  }
+  return choose_frames(caller, out, max, met);
+}
+
+__attribute__((noinline)) unsigned capture_stack_below_runtime(ReturnAddress* out, unsigned max) {
+  return max != 0 ? choose_frames(nullptr, out, max, nullptr) : 0;
 }
 
 __attribute__((noinline)) unsigned capture_words([[maybe_unused]] const void* caller,

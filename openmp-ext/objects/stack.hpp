@@ -24,6 +24,10 @@ struct RuntimeMet {
 unsigned capture_stack(const void* caller, ReturnAddress* out, unsigned max,
                        RuntimeMet* met = nullptr);
 
+// The same for code that the OpenMP runtime calls on the program's behalf: the first is the return
+// address of the routine or construct that the program called.
+unsigned capture_stack_below_runtime(ReturnAddress* out, unsigned max);
+
 // A return address and how many bytes above the first one's place on the stack it lies.
 struct StackWord {
   ReturnAddress code = 0;

@@ -56,8 +56,8 @@ void on_phase(const char* name) {
   recorder().phase(name);
 }
 void on_moved(const void* address, std::size_t bytes, unsigned from, unsigned to, double seconds,
-              const void*) {
-  recorder().moved(address, bytes, from, to, seconds);
+              int at_barrier) {
+  recorder().moved(address, bytes, from, to, seconds, at_barrier != 0);
 }
 
 constexpr omptier_observer k_observer = {OMPTIER_OBSERVER_VERSION,

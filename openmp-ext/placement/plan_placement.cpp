@@ -31,7 +31,10 @@ PlanPlacement::PlanPlacement(const Plan& plan)
     for (const std::uint32_t entry : matcher_.entries(site))
       site_of_entry_[entry] = site;
   for (std::uint32_t entry = 0; entry < plan_.entries.size(); ++entry)
-    has_regions_ = has_regions_ || is_for_region(entry);
+    if (is_for_region(entry)) {
+      has_regions_ = true;
+      has_barriers_ = has_barriers_ || !begins_a_region(plan_.entries[entry].region.front());
+    }
 }
 
 bool PlanPlacement::covers(std::uint32_t entry, std::uint32_t instance) const {

@@ -45,6 +45,9 @@ public:
   const Plan& plan() const { return plan_; }
   const SiteMatcher& matcher() const { return matcher_; }
   bool has_regions() const { return has_regions_; }
+  // Whether a region may be the call of a barrier. The frames alone decide: that of a call whose
+  // name is not known may be either.
+  bool has_barriers() const { return has_barriers_; }
   // Whether the entry moves an object while a region runs.
   bool is_for_region(std::uint32_t entry) const {
     return matcher_.region_of_entry(entry) != FrameMatcher::k_none;
@@ -67,7 +70,7 @@ private:
   mutable std::atomic<bool> used_{false};
   mutable std::atomic<std::uint64_t> matched_{0};
   mutable std::vector<std::atomic<bool>> small_met_; // by site
-  bool has_regions_ = false;
+  bool has_regions_ = false, has_barriers_ = false;
 };
 
 } // namespace omptier

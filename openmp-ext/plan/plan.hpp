@@ -28,6 +28,13 @@ struct PlanFrame {
   PortableFrame portable;
 };
 
+// Of a region's innermost frame: whether the call is known to begin a region, as __kmpc_fork_call
+// and GOMP_parallel_loop_dynamic do. Else it may be a barrier.
+inline bool begins_a_region(const PlanFrame& innermost) {
+  const std::string& callee = innermost.portable.callee;
+  return callee.starts_with("__kmpc_fork_") || callee.starts_with("GOMP_parallel");
+}
+
 struct InstanceRange { // instances of a site, from 0, both ends included
   std::uint32_t first = 0, last = 0;
 };
@@ -44,7 +51,7 @@ struct PlanEntry {
   std::string label;                    // for people: "nuclide_grid (grids.cpp:41)"
   std::vector<PlanFrame> frames;        // allocation site, innermost first; empty for a static
   std::vector<InstanceRange> instances; // empty = all
-  std::vector<PlanFrame> region;        // empty = always; else while this region runs
+  std::vector<PlanFrame> region;        // empty = always; else from this region or barrier on
   std::vector<MemoryKind> kinds;        // wanted kind first, then the fallbacks when it is full
   std::uint64_t bytes = 0;              // largest sum alive at one time
   double benefit = 0;                   // predicted nanoseconds saved against the slowest kind used

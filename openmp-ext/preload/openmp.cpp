@@ -118,6 +118,8 @@ Handle stock_owner(const void*) {
 std::uintptr_t scope(std::uintptr_t access) {
   return access == k_access_thread ? ::pthread_self() : 1;
 }
+// Such a runtime does not let anybody in while its threads wait.
+void call_at_barriers(void (*)()) {}
 constexpr omptier_runtime k_stock = {OMPTIER_HOOKS_VERSION,
                                      sizeof(omptier_runtime),
                                      stock_allocate,
@@ -125,7 +127,8 @@ constexpr omptier_runtime k_stock = {OMPTIER_HOOKS_VERSION,
                                      stock_size,
                                      default_allocator,
                                      stock_owner,
-                                     scope};
+                                     scope,
+                                     call_at_barriers};
 
 void look_up_routines(NextOpenMp& found, void* handle) {
   look_up(handle, found.alloc, "omp_alloc");

@@ -236,7 +236,7 @@ void Recorder::phase(const char* name) {
 }
 
 void Recorder::moved(const void* address, std::size_t bytes, unsigned from, unsigned to,
-                     double seconds) {
+                     double seconds, bool at_barrier) {
   if (!active()) return;
   const Inside inside;
   const auto kind = [](unsigned number) {
@@ -249,8 +249,9 @@ void Recorder::moved(const void* address, std::size_t bytes, unsigned from, unsi
   move.from = kind(from);
   move.to = kind(to);
   move.seconds = seconds;
+  move.at_barrier = at_barrier;
   log_.move(move);
-  runs_.log_next();
+  if (!at_barrier) runs_.log_next();
 }
 
 void Recorder::before_fork() {

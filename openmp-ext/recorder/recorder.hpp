@@ -79,7 +79,9 @@ public:
   // A thread leaves a barrier of its team; codeptr: where the barrier's construct returns to.
   void barrier_passed(const void* codeptr);
   void phase(const char* name);
-  void moved(const void* address, std::size_t bytes, unsigned from, unsigned to, double seconds);
+  // at_barrier: of the region that runs; else for the one that begins next.
+  void moved(const void* address, std::size_t bytes, unsigned from, unsigned to, double seconds,
+             bool at_barrier = false);
 
   // Around fork, with the locks held. The child's recorder sleeps until restart_in_child, which
   // opens a log of its own, with the process number in its name; wants_restart says whether to call

@@ -211,13 +211,19 @@ std::vector<std::string> labels_of_sites(Symbols& symbols, const ProfileSummary&
   return labels;
 }
 
-std::string label_of_phase(Symbols& symbols, const ProfileSummary& summary,
-                           const ProfileNames& names, const PhaseSummary& phase) {
+std::string label_of_barrier(Symbols& symbols, const ProfileSummary& summary,
+                             const PhaseSummary& phase) {
+  if (phase.kind != PhaseSummary::Kind::to_barrier) return "";
+  return "the barrier of " + label_of_region(symbols, summary.modules, phase.frames);
+}
+
+std::string label_of_phase(const ProfileNames& names, const PhaseSummary& phase,
+                           const std::string& barrier) {
   switch (phase.kind) {
   case PhaseSummary::Kind::named:
     return phase.name;
   case PhaseSummary::Kind::to_barrier:
-    return "up to the barrier of " + label_of_region(symbols, summary.modules, phase.frames);
+    return "up to " + barrier;
   case PhaseSummary::Kind::to_end:
     return "up to the region's end";
   case PhaseSummary::Kind::serial:
@@ -267,8 +273,10 @@ ProfileNames names_of(const ProfileSummary& summary, Symbols& symbols) {
   ProfileNames names;
   names.sites = labels_of_sites(symbols, summary);
   names.regions = labels_of_regions(symbols, summary);
-  for (const PhaseSummary& phase : summary.phases)
-    names.phases.push_back(label_of_phase(symbols, summary, names, phase));
+  for (const PhaseSummary& phase : summary.phases) {
+    names.barriers.push_back(label_of_barrier(symbols, summary, phase));
+    names.phases.push_back(label_of_phase(names, phase, names.barriers.back()));
+  }
   return names;
 }
 

@@ -80,6 +80,7 @@ std::string identity_of_file(const std::string& path);
 // In the order of the summary's sites, regions and phases.
 struct ProfileNames {
   std::vector<std::string> sites, regions, phases;
+  std::vector<std::string> barriers = {}; // by phase: the one that ends it, "" if none does
 };
 
 // A site is named after the variable that its memory is for, if the source can be read and shows it

@@ -68,6 +68,8 @@ def checksum_of_alternating(options):
                 out, _ = run(options.bin / program, "--bytes", "1M", "--pattern", pattern,
                              "--threads", threads)
                 results[program, threads] = facts(out)["checksum"]
+            out, _ = run(options.bin / program, "--bytes", "1M", "--pattern", pattern, "--barriers")
+            results[program, "barriers"] = facts(out)["checksum"]
         same(f"alternating {pattern} checksum", results)
 
 
@@ -90,7 +92,7 @@ REFUSED = {
     "alternating": [
         ["--frobnicate", "1"], ["--bytes"], ["--bytes", "1K"], ["--bytes", "1x"],
         ["--bytes", "40T"], ["--rounds", "0"], ["--rounds", "4K"], ["--sweeps", "-1"],
-        ["--pattern", "other"], ["--threads", "x"],
+        ["--pattern", "other"], ["--threads", "x"], ["--barriers", "--compute", "1"],
     ],
 }
 

@@ -184,7 +184,6 @@ constexpr omptier_hooks table = {
     parse_allocator,
     region_begin,
     region_end,
-    barrier,
     runtime_end,
     nullptr,
     nullptr,
@@ -200,6 +199,7 @@ omptier_runtime_attach(uint32_t version, const omptier_runtime* offered) {
   takes = takes_text != nullptr && *takes_text == '1';
   runtime = offered;
   note("attach\n");
+  runtime->call_at_barriers(barrier);
   // COUNTING_REFUSES: as if made for another version.
   return version == OMPTIER_HOOKS_VERSION && getenv("COUNTING_REFUSES") == nullptr ? &table
                                                                                    : nullptr;

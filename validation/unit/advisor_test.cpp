@@ -177,6 +177,53 @@ TEST(Moves, DoNotPayWhenVisitsAreShort) {
   EXPECT_TRUE(moves_that_pay(workload, tiers, home).empty());
 }
 
+// Stretches of a region that begin behind barriers, at the region's numbers behind the others.
+void add_stretches(Workload& workload, std::size_t region, std::size_t site, unsigned stretches,
+                   std::uint64_t visits) {
+  for (unsigned i = 0; i < stretches; ++i) {
+    WorkloadRegion stretch;
+    stretch.label = "from a barrier on";
+    stretch.entries = stretch.entered_anew = visits;
+    stretch.part_of = region;
+    stretch.barriers = {i};
+    Demand demand = workload.sites[site].demand_in(region);
+    demand *= 1.0 / stretches;
+    workload.sites[site].by_region.push_back(
+        {static_cast<std::uint32_t>(workload.regions.size()), demand});
+    workload.regions.push_back(stretch);
+  }
+}
+
+TEST(Moves, OfARegionsStretchesWhereTheyAreHotInTurn) {
+  Workload workload = two_hot_in_turn(4e8, 1);
+  workload.sites[1].by_region[0].region = 0; // one region, entered once
+  for (const std::size_t site : {0u, 1u})
+    add_stretches(workload, 0, site, 1, 4);
+  std::string why_not;
+  ASSERT_TRUE(is_consistent(workload, why_not)) << why_not;
+  const auto tiers = three_tiers(0, 60 * MiB, 4096 * MiB);
+  const Placement home = {{1, 2}, 0};
+  const auto moves = moves_that_pay(workload, tiers, home);
+  ASSERT_EQ(moves.size(), 2u);
+  EXPECT_EQ(moves[0].region, 3u);
+  EXPECT_EQ(moves[0].site, 1u);
+  EXPECT_EQ(moves[1].region, 2u);
+  EXPECT_EQ(moves[1].site, 0u);
+  for (const std::size_t stretch : {2u, 3u}) // it is not known where they begin
+    workload.regions[stretch].entered_anew = 0;
+  EXPECT_TRUE(moves_that_pay(workload, tiers, home).empty());
+}
+
+TEST(Moves, OfTheWholeRegionWhereItsStretchesWantTheSame) {
+  Workload workload = two_hot_in_turn(4e8, 4);
+  add_stretches(workload, 1, 1, 2, 4);
+  const auto tiers = three_tiers(0, 60 * MiB, 4096 * MiB);
+  const auto moves = moves_that_pay(workload, tiers, {{1, 2}, 0});
+  ASSERT_EQ(moves.size(), 2u);
+  EXPECT_EQ(moves[0].region, 1u);
+  EXPECT_EQ(moves[1].region, 0u);
+}
+
 // Dividing what does not fit gains less than moving it, where moving pays.
 TEST(Moves, ComeBeforeDividing) {
   const auto tiers = three_tiers(0, 60 * MiB, 4096 * MiB);

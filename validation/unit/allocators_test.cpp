@@ -56,7 +56,8 @@ const omptier_runtime k_libomp = {OMPTIER_HOOKS_VERSION,
                                   stock_size,
                                   [] { return default_allocator; },
                                   [](const void*) { return std::uintptr_t{1}; },
-                                  [](std::uintptr_t access) { return scope_of(access); }};
+                                  [](std::uintptr_t access) { return scope_of(access); },
+                                  [](void (*)()) {}};
 
 const omptier_hooks& hooks() {
   static const omptier_hooks* table = omptier_runtime_attach(OMPTIER_HOOKS_VERSION, &k_libomp);

@@ -153,5 +153,28 @@ TEST(Timeline, WhatMovesSave) {
   EXPECT_DOUBLE_EQ(step.away.mean(), 9e6);
 }
 
+// Moves at barriers are within the visit that they are for, and say nothing of where memory lay in
+// it as a whole.
+TEST(Timeline, MovesAtBarriersAreOfTheVisitAroundThem) {
+  ProfileSummary summary = run_of("ababab");
+  for (std::size_t visit = 0; visit < summary.visits.size(); ++visit) {
+    if (summary.visits[visit].region != 'b') continue;
+    MoveSummary& made = summary.moves.emplace_back();
+    made.site = 7;
+    made.region = 'b';
+    made.at_barrier = true;
+    made.begin = summary.visits[visit].begin + 1;
+    made.seconds = 1e-3;
+  }
+  const Timeline timeline = timeline_of(summary);
+  ASSERT_EQ(timeline.parts.size(), 1u);
+  const TimelineStep& step = timeline.parts[0].steps[1];
+  EXPECT_EQ(step.moves, 3u);
+  EXPECT_EQ(step.at_barriers, 3u);
+  EXPECT_DOUBLE_EQ(step.moving, 3e6);
+  EXPECT_EQ(step.in_place.count + step.away.count, 0u);
+  EXPECT_EQ(timeline.parts[0].steps[0].moves, 0u);
+}
+
 } // namespace
 } // namespace omptier

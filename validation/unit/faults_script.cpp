@@ -42,7 +42,8 @@ const omptier_runtime k_libomp = {OMPTIER_HOOKS_VERSION,
                                   stock_size,
                                   [] { return std::uintptr_t{1}; },
                                   [](const void*) { return std::uintptr_t{1}; },
-                                  [](std::uintptr_t) { return std::uintptr_t{1}; }};
+                                  [](std::uintptr_t) { return std::uintptr_t{1}; },
+                                  [](void (*)()) {}};
 
 constexpr std::uintptr_t k_dram_space = 501, k_hbm_space = 502, k_nvm_space = 503,
                          k_auto_space = 500;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Moves at the begin of a region, on nodes that are not there (made_up_nodes.hpp), and a process
-// that forks while they are under way.
+// Moves at the begin of a region and at barriers, on nodes that are not there (made_up_nodes.hpp),
+// and a process that forks while they are under way.
 #include "dram_and_hbm.hpp"
 #include "made_up_nodes.hpp"
 #include "migration/region_moves.hpp"
@@ -99,6 +99,11 @@ protected:
   }
   void begin(void (*place)() = region) {
     region_begins(placement_, *placer_, address_of(place), nullptr);
+  }
+  // As if a barrier's call were at the place.
+  void pass_barrier(void (*place)(), OnRegionMove moved = nullptr) {
+    const ReturnAddress stack[] = {reinterpret_cast<ReturnAddress>(place)};
+    barrier_reached(placement_, *placer_, stack, moved);
   }
   bool all_in_hbm() {
     return placer_->ledger().used(MemoryKind::hbm) == k_bytes &&
@@ -199,6 +204,48 @@ TEST_F(RegionMovesTest, WhatDoesNotPayEnds) {
   EXPECT_GT(move_verdict().with, move_verdict().without);
 }
 
+TEST_F(RegionMovesTest, MemoryMovesAtBarriersInARegion) {
+  EXPECT_TRUE(placement_.has_barriers()) << "no name says that these are begins of regions";
+  EXPECT_EQ(frames_of_regions(placement_), 1u);
+  begin(region);
+  EXPECT_TRUE(all_in_hbm());
+  for (int round = 0; round < 2; ++round) {
+    pass_barrier(second_site); // which no entry names
+    EXPECT_TRUE(all_in_hbm());
+    pass_barrier(other_region);
+    EXPECT_EQ(placer_->ledger().used(MemoryKind::dram), k_bytes);
+    pass_barrier(region);
+    EXPECT_TRUE(all_in_hbm());
+  }
+  std::string why_not;
+  EXPECT_TRUE(placer_->is_sound(why_not, true)) << why_not;
+}
+
+TEST_F(RegionMovesTest, ANameTellsThatNoRegionIsABarrier) {
+  Plan plan = plan_for_region();
+  plan.entries[1].region[0].portable.callee = "__kmpc_fork_call";
+  plan.entries[2].region[0].portable.callee = "GOMP_parallel";
+  EXPECT_FALSE(PlanPlacement(plan).has_barriers());
+  plan.entries[2].region[0].portable.callee = "__kmpc_barrier";
+  EXPECT_TRUE(PlanPlacement(plan).has_barriers());
+}
+
+// Region and barrier are one sequence.
+TEST_F(RegionMovesTest, MovesAtBarriersThatDoNotPayEnd) {
+  made_up_nodes::verdict = take_a_while;
+  EXPECT_TRUE(barriers_move());
+  for (int round = 0; round < 40; ++round) {
+    begin(region);
+    pass_barrier(other_region);
+    EXPECT_EQ(placer_->ledger().used(MemoryKind::dram), k_bytes);
+  }
+  EXPECT_TRUE(move_verdict().known);
+  EXPECT_FALSE(move_verdict().pays);
+  EXPECT_FALSE(barriers_move());
+  end_region_moves_of_parent(); // a child compares anew
+  EXPECT_TRUE(barriers_move());
+}
+
 std::atomic<std::size_t> at_begins_bytes{0}, between_bytes{0};
 
 void note(const RegionMove& move) {
@@ -278,6 +325,19 @@ TEST_F(RegionMovesTest, AWrongGuessIsUndone) {
     EXPECT_TRUE(all_in_hbm()) << again;
     region_ends(placement_, *placer_, address_of(region), note);
   }
+}
+
+TEST_F(RegionMovesTest, NothingMovesBehindARegionThatHadABarrier) {
+  made_up_nodes::verdict = take_a_while_now_and_then;
+  const Alternating program{placement_, *placer_, static_cast<char*>(block_) + k_bytes - 1};
+  ASSERT_TRUE(program.run());
+  region_begins(placement_, *placer_, address_of(region), note);
+  pass_barrier(other_region, note);
+  const std::size_t before = between_bytes;
+  for (void (*place)() : {region, other_region})
+    region_ends(placement_, *placer_, address_of(place), note);
+  EXPECT_FALSE(program.arrives_in(MemoryKind::hbm, std::chrono::milliseconds(20)));
+  EXPECT_EQ(between_bytes, before);
 }
 
 // Of threads that end the same region at once, one starts the moves.

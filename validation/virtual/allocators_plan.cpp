@@ -148,8 +148,8 @@ const omptier_observer k_observer = {
     [](const void* block) { live.erase(block); },
     nullptr,
     [](const void* address, std::size_t bytes, unsigned from, unsigned to, double seconds,
-       const void*) {
-      check(seconds > 0, "a move takes time");
+       int at_barrier) {
+      check(seconds > 0 && at_barrier == 0, "a move takes time, and none is at a barrier");
       moves.push_back({address, bytes, from, to});
     }};
 

@@ -91,15 +91,20 @@ public:
 private:
   const SiteDemand& demand_of(std::size_t site) const { return input_.workload.sites[site]; }
 
+  bool is_whole(const RegionDemand& in) const {
+    return input_.workload.regions[in.region].is_whole();
+  }
+
   // What regions of earlier phases access is over. The rest of the run belongs to no phase.
   Demand demand_from_now(const SiteDemand& site) const {
     Demand all = site.demand;
     double in_regions = 0;
     for (const RegionDemand& in : site.by_region)
-      in_regions += in.demand.total();
+      if (is_whole(in)) in_regions += in.demand.total();
     all *= std::max(0.0, 1 - (all.total() > 0 ? in_regions / all.total() : 0));
     for (const RegionDemand& in : site.by_region)
-      if (input_.workload.regions[in.region].end >= phases_[at_].begin) all += in.demand;
+      if (is_whole(in) && input_.workload.regions[in.region].end >= phases_[at_].begin)
+        all += in.demand;
     return all;
   }
 
@@ -144,7 +149,7 @@ private:
     double saved = 0;
     for (const RegionDemand& in : demand_of(move.site).by_region) {
       const std::uint64_t begin = input_.workload.regions[in.region].begin;
-      if (in.region == 0 || begin < begin_of(move) || begin >= until) continue;
+      if (in.region == 0 || !is_whole(in) || begin < begin_of(move) || begin >= until) continue;
       const auto time_in = [&](std::size_t tier) {
         return demand_time(in.demand, input_.tiers[tier].figures, input_.workload.threads);
       };

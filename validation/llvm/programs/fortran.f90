@@ -26,7 +26,6 @@ program fortran
   do i = 1, 1000
     values(i) = i
   end do
-  ! HOOK barrier
   ! HOOK region_end from=program
   print '(a, f10.1)', 'sum ', sum(values)
   call omp_free(block, own)

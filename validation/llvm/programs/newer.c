@@ -17,8 +17,7 @@ int main(void) {
   }
   /* HOOK barrier
    * HOOK barrier
-   * HOOK barrier
-   * (of the reduction's tasks, the scope and the region)
+   * (of the reduction's tasks and the scope)
    * HOOK region_end from=program
    * HOOK runtime_end */
   printf("%d\n", total);

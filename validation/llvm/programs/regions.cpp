@@ -27,7 +27,6 @@ int main() {
     // HOOK barrier
     values[static_cast<size_t>(2 + omp_get_thread_num())] = 1;
   }
-  // HOOK barrier
   // HOOK region_end from=program
   std::printf("plain %ld\n", sum_of(values));
 
@@ -35,7 +34,6 @@ int main() {
   // HOOK region_begin threads=2 from=program
   for (int i = 0; i < 1000; i++)
     values[static_cast<size_t>(i)] = i;
-  // HOOK barrier
   // HOOK region_end from=program
   std::printf("static %ld\n", sum_of(values));
 
@@ -43,7 +41,6 @@ int main() {
   // HOOK region_begin threads=2 from=program
   for (int i = 0; i < 1000; i++)
     values[static_cast<size_t>(i)] = 2 * i;
-  // HOOK barrier
   // HOOK region_end from=program
   std::printf("dynamic %ld\n", sum_of(values));
 
@@ -51,7 +48,6 @@ int main() {
   // HOOK region_begin threads=2 from=program
   for (int i = 0; i < 1000; i++)
     values[static_cast<size_t>(i)] += 1;
-  // HOOK barrier
   // HOOK region_end from=program
   std::printf("guided %ld\n", sum_of(values));
 
@@ -59,7 +55,6 @@ int main() {
   // HOOK region_begin threads=2 from=program
   for (int i = 0; i < 1000; i++)
     values[static_cast<size_t>(i)] += 1;
-  // HOOK barrier
   // HOOK region_end from=program
   std::printf("runtime %ld\n", sum_of(values));
 
@@ -71,7 +66,6 @@ int main() {
 #pragma omp section
     values[1] = 20;
   }
-  // HOOK barrier
   // HOOK region_end from=program
   std::printf("sections %ld\n", values[0] + values[1]);
 
@@ -84,7 +78,6 @@ int main() {
 #pragma omp atomic
     total += i;
   }
-  // HOOK barrier
   // HOOK region_end from=program
   std::printf("tasks %ld\n", total);
   // HOOK runtime_end

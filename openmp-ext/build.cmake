@@ -26,9 +26,6 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 # What is installed finds libraries in folders that the loader does not search by itself (CMAKE_PREFIX_PATH).
 set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
-# Whoever installs with a narrow umask does it for others all the same.
-set(CMAKE_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE
-                                                WORLD_READ WORLD_EXECUTE)
 
 # What decodes instructions (samples, calls of statics) knows x86-64 only; elsewhere it is left out.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|amd64|AMD64")

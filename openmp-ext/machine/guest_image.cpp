@@ -124,7 +124,8 @@ GuestImage find_or_make_guest_image(const std::filesystem::path& cache,
   if (!image.identity.empty()) return image;
   if (!std::filesystem::exists(make_guest))
     throw Failure(k_status_our_failure,
-                  "no guest kernel in " + cache.string() + ", and nothing here makes one; install " +
+                  "no guest kernel in " + cache.string() +
+                      ", and nothing here makes one; install " +
                       "the package omptier-machine (from sources: ./bootstrap demo)");
   run_make_guest(make_guest, cache);
   image = look_for_image(cache, nvdimm);

@@ -327,15 +327,17 @@ bool Run::is_hidden(const std::filesystem::path& file) const {
 }
 
 void Run::explain(const RunResult& result, const std::string& program) const {
+  bool started = true;
   for (const std::string& note : result.notes) {
     const std::size_t equals = note.find('=');
     const std::string key = note.substr(0, equals), value = note.substr(equals + 1);
-    if (key == "exec")
+    if (key == "exec") {
+      started = false;
       report("cannot run " + program + ": " + std::strerror(std::atoi(value.c_str())) +
              (is_hidden(path_of_program(program))
                   ? "; the machine has a /tmp and /run of its own, so keep programs elsewhere"
                   : ""));
-    else if (key == "folder")
+    } else if (key == "folder")
       report("cannot enter " + folder_.string() + ": " + std::strerror(std::atoi(value.c_str())) +
              "; --unprivileged needs a folder that its user may enter");
     else if (key == "illegal")
@@ -355,8 +357,8 @@ void Run::explain(const RunResult& result, const std::string& program) const {
     else if (key == "full-folder")
       report("no space left for " + value + " on the host; free some");
   }
-  // What a shell, or the loader, has said by then is that a file is not there.
-  if (result.status == 127 && is_hidden(options_.make_guest))
+  // By then a shell, or the loader, has said that a file is not there.
+  if (result.status == 127 && started && is_hidden(options_.make_guest))
     report("the machine does not see OMPTier's libraries: it has a /tmp and /run of its own, and " +
            options_.make_guest.parent_path().string() + " is there; install OMPTier elsewhere");
 }

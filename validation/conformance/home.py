@@ -220,7 +220,8 @@ def case_fish(bench):
     check(shutil.which("fish"), "fish is missing (apt-get install fish)")
     got = {}
     def offered(line):
-        said = bench.run("fish", "--no-config", "-c", f"source {bench.scripts}/omptier.fish; complete -C $argv[1]", line)
+        script = f"source {bench.scripts}/omptier.fish; complete -C $argv[1]"
+        said = bench.run("fish", "--no-config", "-c", script, line)
         return [text.split("\t")[0] for text in said.stdout.splitlines()]
     for line in LINES:
         words = offered(line)
@@ -266,11 +267,13 @@ def case_packages(bench):
     (bench.folder / "packages").mkdir()
     earlier = bench.folder / "packages/omptier_0.9.0_amd64.deb"
     earlier.touch()
-    bench.run("cpack", "-B", bench.folder / "packages", "--config", bench.build / "CPackConfig.cmake")
+    bench.run("sh", "-c", 'umask 077 && exec cpack "$@"', "cpack", "-B", bench.folder / "packages", "--config",
+              bench.build / "CPackConfig.cmake")
     held, root = {}, bench.folder / "root"
     for package in (bench.folder / "packages").glob("*.deb"):
         name = bench.run("dpkg-deb", "-f", package, "Package").stdout.strip()
         listed = bench.run("dpkg-deb", "-c", package).stdout.splitlines()
+        check(all(line.startswith("drwxr-xr-x") for line in listed if line[0] == "d"), f"{package}: a closed folder")
         held[name] = {line.split()[5].removeprefix("./usr/") for line in listed if not line.startswith("d")}
         bench.run("dpkg-deb", "-x", package, root)
     check(not earlier.exists(), "a package of an earlier version is left")

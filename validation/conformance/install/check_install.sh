@@ -9,9 +9,9 @@ build=$1 project=$2 libdir=$3 runtime=$4
 work=$build/tests/install
 rm -rf "$work"
 mkdir -p "$work"
-(umask 077 && cmake --install "$build" --prefix "$work/first" > "$work/install.log")
-[ -z "$(find "$work/first" ! -perm -o=r -o -type d ! -perm -o=x)" ] || { echo "not for everybody: $(
-  find "$work/first" ! -perm -o=r | head -n 3)" >&2; exit 1; }
+(umask 077 && cmake --install "$build" --prefix "$work/narrow" --component dev > "$work/install.log" 2>&1)
+grep -q "umask 0077: new folders are closed" "$work/install.log" || { cat "$work/install.log" >&2; exit 1; }
+cmake --install "$build" --prefix "$work/first" > "$work/install.log"
 mv "$work/first" "$work/moved"
 prefix=$work/moved
 unset LD_LIBRARY_PATH || true

@@ -321,7 +321,8 @@ std::string Run::request(const std::vector<std::string>& command, bool more) con
 
 // Whether the machine's own /tmp or /run lies over this file of the host.
 bool Run::is_hidden(const std::filesystem::path& file) const {
-  const std::string path = std::filesystem::absolute(file).lexically_normal().string();
+  std::error_code none;
+  const std::string path = std::filesystem::absolute(file, none).lexically_normal().string();
   const bool shared = folder_ != "/" && path.starts_with(folder_.string() + "/");
   return !shared && (path.starts_with("/tmp/") || path.starts_with("/run/"));
 }

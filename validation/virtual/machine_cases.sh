@@ -170,7 +170,7 @@ not_found)
   expect 127 -- /tmp/program
   says "a /tmp and /run of its own"
   below=$(mktemp -d /tmp/omptier-XXXXXX)
-  cp "$(command -v true)" "$below/tool-below-tmp"
+  cp /bin/true "$below/tool-below-tmp"
   (PATH=$below:$PATH && export PATH && expect 127 -- tool-below-tmp) || exit 1
   rm -r "$below"
   says "a /tmp and /run of its own"

@@ -24,6 +24,9 @@ set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/archives)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
+# What is installed finds libraries in folders that the loader does not search by itself (CMAKE_PREFIX_PATH).
+set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
+
 # What decodes instructions (samples, calls of statics) knows x86-64 only; elsewhere it is left out.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|amd64|AMD64")
   find_package(zydis REQUIRED)

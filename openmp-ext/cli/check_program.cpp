@@ -71,7 +71,8 @@ std::string check_linking(const ElfFacts& program, Findings& findings) {
 }
 
 // A plan cannot place blocks of a malloc that is linked into the program.
-void check_malloc(const ElfFacts& program, Findings& findings) {
+void check_malloc(const ElfFacts& program, const std::string& path,
+                  const std::string& runtime_folder, Findings& findings) {
   if (program.own_symbols.contains("malloc") || program.defined_symbols.contains("malloc"))
     return findings.limited("malloc", "the program has its own inside, which a plan cannot reach",
                             "link the allocator as a shared library, or use omp_alloc");
@@ -83,6 +84,11 @@ void check_malloc(const ElfFacts& program, Findings& findings) {
                                   " brings its own new and delete, which a plan "
                                   "does not reach; malloc's blocks it does",
                               "link with glibc's malloc to have new placed");
+  if (!runtime_folder.empty() && !find_preload(runtime_folder).empty())
+    if (const Preload preload = preload_for(path, runtime_folder);
+        !preload.problem.empty() && !preload.closed)
+      return findings.limited("malloc", preload.problem + ": a plan does not reach it",
+                              "an installation may simply be moved");
   findings.works("malloc", "a plan reaches malloc, new and ALLOCATE from 64 KiB");
 }
 
@@ -232,9 +238,11 @@ void check_runtime(const CommandContext& context, Findings& findings) {
   if (find_preload(folder).empty())
     findings.limited("OMPTier preload", "libomptier_preload.so is not in " + folder,
                      "without it plans place omp_alloc's blocks only; build and install all of it");
-  if (missing.empty())
+  if (missing.empty()) {
+    if (const std::string problem = problem_with_libraries(folder); !problem.empty())
+      return findings.fails("OMPTier runtime", problem, "an installation may simply be moved");
     findings.works("OMPTier runtime", "in " + folder);
-  else
+  } else
     findings.fails("OMPTier runtime", folder + " lacks " + list_some(missing),
                    "build the target libomp (OMPTIER_BUILD_LIBOMP=ON)");
 }
@@ -249,7 +257,7 @@ void check_program(const std::string& path, const std::string& runtime_folder, F
   const std::string runtime = check_linking(*program, findings);
   if (program->interpreter) check_search_path(*program, path, runtime, findings);
   if (program->interpreter) check_own_start(*program, path, runtime, runtime_folder, findings);
-  if (program->interpreter) check_malloc(*program, findings);
+  if (program->interpreter) check_malloc(*program, path, runtime_folder, findings);
   check_instrumentation(*program, runtime_folder, findings);
   check_versions(*program, runtime, runtime_folder, findings);
   check_privileges(path, findings);

@@ -127,6 +127,16 @@ std::string find_libraries(const CommandContext& context) {
   return {};
 }
 
+std::string problem_with_libraries(const std::string& folder) {
+  if (folder.empty()) return "libomptier.so is not beside this program; reinstall OMPTier";
+  // ld.so would take the parts for folders, and load another OpenMP runtime.
+  if (folder.find_first_of(":;") != std::string::npos)
+    return "the folder " + folder +
+           " has a colon or semicolon in its name, which divides LD_LIBRARY_PATH; install OMPTier "
+           "in another";
+  return {};
+}
+
 std::string find_preload(const std::string& libraries) {
   const std::filesystem::path path = std::filesystem::absolute(libraries) / "libomptier_preload.so";
   return std::filesystem::exists(path) ? path.string() : std::string();

@@ -33,6 +33,9 @@ struct Launch {
 // multi-arch form) or of a build tree; "" if there is none.
 std::string find_libraries(const CommandContext& context);
 
+// "", or one line on why no program can be started with the libraries of this folder.
+std::string problem_with_libraries(const std::string& folder);
+
 // "" if it is not in the folder.
 std::string find_preload(const std::string& libraries);
 

@@ -68,7 +68,9 @@ std::string set_placement(const char* command, const RecordArguments& arguments,
 int prepare_recording(const char* command, const CommandContext& context,
                       const RecordArguments& arguments, HandedPlan& handed, Launch& what) {
   const std::string folder = find_libraries(context);
-  if (folder.empty() || !std::filesystem::exists(folder + "/libomptier_ompt.so"))
+  if (const std::string problem = problem_with_libraries(folder); !problem.empty())
+    return fail(command, 125, problem);
+  if (!std::filesystem::exists(folder + "/libomptier_ompt.so"))
     return fail(command, 125, "libomptier_ompt.so is not beside this program; reinstall OMPTier");
   if (const std::string problem = problem_with_runtime(arguments.runtime); !problem.empty())
     return fail(command, 2, problem);

@@ -169,12 +169,12 @@ int run(const CommandContext& context, const RunArguments& arguments) {
   if (problem.empty() && !arguments.where.empty() && arguments.where != "-")
     problem = problem_with_output(arguments.where);
   if (!problem.empty()) return fail("run", 2, problem);
-  if (arguments.online) return run_or_learn(context, arguments);
   Launch what;
-  what.command = arguments.command;
   what.libraries = find_libraries(context);
-  if (what.libraries.empty())
-    return fail("run", 125, "libomptier.so is not beside this program; reinstall OMPTier");
+  if (problem = problem_with_libraries(what.libraries); !problem.empty())
+    return fail("run", 125, problem);
+  if (arguments.online) return run_or_learn(context, arguments);
+  what.command = arguments.command;
   const auto preload = preload_of(arguments, what.libraries);
   if (!preload) return fail("run", 2, preload.error());
   what.preload = *preload;

@@ -142,6 +142,8 @@ int sites(const CommandContext& context, const SitesArguments& arguments) {
   Launch what;
   what.command = arguments.command;
   what.libraries = find_libraries(context);
+  if (const std::string problem = problem_with_libraries(what.libraries); !problem.empty())
+    return fail("sites", 125, problem);
   const Preload preload = preload_for(arguments.command[0], what.libraries);
   if (!preload.problem.empty()) return fail("sites", 125, preload.problem);
   what.preload = preload.library;

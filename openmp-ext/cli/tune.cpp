@@ -227,8 +227,8 @@ Parsed<Launch> launch_for(const CommandContext& context, const TuneArguments& ar
   Launch what;
   what.command = arguments.command;
   what.libraries = find_libraries(context);
-  if (what.libraries.empty())
-    return Outcome::failure("libomptier.so is not beside this program; reinstall OMPTier");
+  if (const std::string problem = problem_with_libraries(what.libraries); !problem.empty())
+    return Outcome::failure(problem);
   const Preload preload = preload_for(arguments.command[0], what.libraries);
   if (preload.closed) return Outcome::failure(preload.problem + ": nothing can be placed");
   if (!preload.problem.empty())

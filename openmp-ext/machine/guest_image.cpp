@@ -123,8 +123,10 @@ GuestImage find_or_make_guest_image(const std::filesystem::path& cache,
   GuestImage image = look_for_image(cache, nvdimm);
   if (!image.identity.empty()) return image;
   if (!std::filesystem::exists(make_guest))
-    throw Failure(k_status_our_failure, "no guest kernel in " + cache.string() +
-                                            "; make it with make-guest of the OMPTier sources");
+    throw Failure(k_status_our_failure,
+                  "no guest kernel in " + cache.string() +
+                      ", and nothing here makes one; install " +
+                      "the package omptier-machine (from sources: ./bootstrap demo)");
   run_make_guest(make_guest, cache);
   image = look_for_image(cache, nvdimm);
   if (image.identity.empty())

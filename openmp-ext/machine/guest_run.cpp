@@ -6,6 +6,7 @@
 #include "machine/guest_run.hpp"
 
 #include "base/hex.hpp"
+#include "base/program_path.hpp"
 #include "borders/event_unit.h"
 #include "machine/guest.hpp"
 #include "machine/guest_image.hpp"
@@ -98,6 +99,7 @@ private:
   void begin_timeout();
   std::optional<Deadline> deadline(double boot_limit) const;
   std::string request(const std::vector<std::string>& command, bool more = false) const;
+  bool is_hidden(const std::filesystem::path& file) const;
   void explain(const RunResult& result, const std::string& program) const;
   EndedCommand run_one(Guest& guest, const std::vector<std::string>& command);
 
@@ -260,7 +262,8 @@ void Run::prepare_model() {
                                             "; icelake-optane has such memory");
   if (!std::filesystem::exists(options_.plugin))
     throw Failure(k_status_our_failure, "the time model " + options_.plugin.string() +
-                                            " is missing; build the target omptier_timing");
+                                            " is missing; install the package omptier-machine "
+                                            "(from sources: ./bootstrap demo)");
   TimingOptions timing;
   timing.count_only = !options_.dilation;
   timing.dilation = options_.dilation.value_or(1);
@@ -316,16 +319,26 @@ std::string Run::request(const std::vector<std::string>& command, bool more) con
   return text;
 }
 
+// Whether the machine's own /tmp or /run lies over this file of the host.
+bool Run::is_hidden(const std::filesystem::path& file) const {
+  std::error_code none;
+  const std::string path = std::filesystem::absolute(file, none).lexically_normal().string();
+  const bool shared = folder_ != "/" && path.starts_with(folder_.string() + "/");
+  return !shared && (path.starts_with("/tmp/") || path.starts_with("/run/"));
+}
+
 void Run::explain(const RunResult& result, const std::string& program) const {
+  bool started = true;
   for (const std::string& note : result.notes) {
     const std::size_t equals = note.find('=');
     const std::string key = note.substr(0, equals), value = note.substr(equals + 1);
-    if (key == "exec")
+    if (key == "exec") {
+      started = false;
       report("cannot run " + program + ": " + std::strerror(std::atoi(value.c_str())) +
-             (program.starts_with("/tmp/") || program.starts_with("/run/")
+             (is_hidden(path_of_program(program))
                   ? "; the machine has a /tmp and /run of its own, so keep programs elsewhere"
                   : ""));
-    else if (key == "folder")
+    } else if (key == "folder")
       report("cannot enter " + folder_.string() + ": " + std::strerror(std::atoi(value.c_str())) +
              "; --unprivileged needs a folder that its user may enter");
     else if (key == "illegal")
@@ -345,6 +358,10 @@ void Run::explain(const RunResult& result, const std::string& program) const {
     else if (key == "full-folder")
       report("no space left for " + value + " on the host; free some");
   }
+  // By then a shell, or the loader, has said that a file is not there.
+  if (result.status == 127 && started && is_hidden(options_.make_guest))
+    report("the machine does not see OMPTier's libraries: it has a /tmp and /run of its own, and " +
+           options_.make_guest.parent_path().string() + " is there; install OMPTier elsewhere");
 }
 
 // QEMU 10.0 warns of deprecated options for which 7.2 has no other name.

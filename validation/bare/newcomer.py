@@ -187,7 +187,7 @@ def packages(job, bare, page):
     said = bare.run("groff -man -Tutf8 -ww -z /usr/share/man/man1/omptier*.1")
     if len(said.splitlines()) > 2:  # the command itself is in the log
         bare.wrong.append("groff warns of a man page")
-    bare.run("/usr/lib/omptier/make-guest --help", says=["usage: make-guest"])
+    bare.run("omptier sandbox --machine dram-hbm-nvm -- omptier --version", says=[r"\nomptier \d"])
     remove = re.search(r"apt-get purge '[^']*'", page.text).group()
     bare.run(remove.replace("purge", "-qy purge --autoremove"))
     after = files_of(bare.root)  # what packages of Debian's leave is not ours

@@ -30,7 +30,8 @@ class Bench:
     def __init__(self, build, source, folder):
         self.build, self.source, self.folder = build, source, folder
         self.scripts = source / "openmp-ext/cli/completion"
-        (folder / "my.profile").touch()
+        for name in ("my.profile", "sp ace.profile", "co:lon.profile"):
+            (folder / name).touch()
         (folder / "prog").write_text("#!/bin/sh\n")
         (folder / "prog").chmod(0o755)
         plain = {name: value for name, value in os.environ.items()
@@ -154,8 +155,19 @@ LINES = {
 }
 
 
-def compare(shell, got):
-    for line, wanted in LINES.items():
+# The same of paths that are quoted, have a blank or colon, or begin in the home folder.
+PATHS = {
+    "omptier report sp": "omptier report sp\\ ace.profile",
+    "omptier report sp\\ a": "omptier report sp\\ ace.profile",
+    "omptier report 'sp a": "omptier report 'sp ace.profile'",
+    "omptier record --output=sp\\ a": "omptier record --output=sp\\ ace.profile",
+    "omptier report co:l": "omptier report co:lon.profile",
+    "omptier report ~/my": "omptier report ~/my.profile",
+}
+
+
+def compare(shell, got, lines=LINES):
+    for line, wanted in lines.items():
         check(got.get(line) == wanted, f"{shell}: {line!r} becomes {got.get(line)!r}, not {wanted!r}")
 
 
@@ -180,17 +192,19 @@ def case_bash(bench):
     # The tab completes; the function behind ^G writes down what the line has become.
     keys = [f"source {library}; source {bench.scripts}/omptier.bash; "
             f"typed() {{ printf '%s\\n' \"$READLINE_LINE\" >>{out}; READLINE_LINE=; }}; bind -x '\"\\C-g\": typed'\n"]
-    keys += [line + "\t\007" for line in LINES]
-    typed(bench, ["bash", "--norc", "--noprofile", "-i"], keys, out, "bash-completion")
+    lines = LINES | PATHS
+    lines["omptier report ~/my"] = f"omptier report {bench.folder}/my.profile"
+    keys += [line + "\t\007" for line in lines]
+    typed(bench, ["bash", "--norc", "--noprofile", "-i"], keys, out, "bash-completion", lines)
 
 
-def typed(bench, shell, keys, out, name):
+def typed(bench, shell, keys, out, name, lines):
     """Each line, a tab, then a key that writes the line to the file."""
     def done():
-        return out.exists() and len(out.read_text().splitlines()) >= len(LINES)
+        return out.exists() and len(out.read_text().splitlines()) >= len(lines)
     on_terminal(bench, shell, "".join(keys).encode(), 20, done)
-    lines = out.read_text().splitlines() if out.exists() else []
-    compare(name, {line: text.rstrip() for line, text in zip(LINES, lines)})
+    written = out.read_text().splitlines() if out.exists() else []
+    compare(name, {line: text.rstrip() for line, text in zip(lines, written)}, lines)
 
 
 def case_zsh(bench):
@@ -198,18 +212,24 @@ def case_zsh(bench):
     keys = [f"fpath=({bench.scripts} $fpath); autoload -Uz compinit; compinit -u -D; "
             f"typed() {{ zle complete-word; print -r -- \"$BUFFER\" >>{out}; BUFFER=; }}; "
             "zle -N typed; bindkey '^I' typed\n"]
-    typed(bench, ["zsh", "-f", "-i"], keys + [line + "\t" for line in LINES], out, "zsh")
+    lines = LINES | PATHS
+    typed(bench, ["zsh", "-f", "-i"], keys + [line + "\t" for line in lines], out, "zsh", lines)
 
 
 def case_fish(bench):
     check(shutil.which("fish"), "fish is missing (apt-get install fish)")
     got = {}
+    def offered(line):
+        script = f"source {bench.scripts}/omptier.fish; complete -C $argv[1]"
+        said = bench.run("fish", "--no-config", "-c", script, line)
+        return [text.split("\t")[0] for text in said.stdout.splitlines()]
     for line in LINES:
-        said = bench.run("fish", "--no-config", "-c",
-                         f"source {bench.scripts}/omptier.fish; complete -C '{line}'").stdout.splitlines()
-        words = [text.split("\t")[0] for text in said]
+        words = offered(line)
         got[line] = f"{line.rsplit(' ', 1)[0]} {words[0]}" if len(words) == 1 else words
     compare("fish", got)
+    for line, wanted in PATHS.items():  # fish itself quotes what it is offered
+        wanted = wanted.split(maxsplit=2)[2].replace("\\", "").replace("'", "")
+        check(offered(line) == [wanted], f"fish: {line!r} offers {offered(line)}, not {wanted!r}")
 
 
 def installed(bench):
@@ -244,13 +264,19 @@ module unload omptier
 
 
 def case_packages(bench):
-    bench.run("cpack", "-B", bench.folder / "packages", "--config", bench.build / "CPackConfig.cmake")
+    (bench.folder / "packages").mkdir()
+    earlier = bench.folder / "packages/omptier_0.9.0_amd64.deb"
+    earlier.touch()
+    bench.run("sh", "-c", 'umask 077 && exec cpack "$@"', "cpack", "-B", bench.folder / "packages", "--config",
+              bench.build / "CPackConfig.cmake")
     held, root = {}, bench.folder / "root"
     for package in (bench.folder / "packages").glob("*.deb"):
         name = bench.run("dpkg-deb", "-f", package, "Package").stdout.strip()
         listed = bench.run("dpkg-deb", "-c", package).stdout.splitlines()
+        check(all(line.startswith("drwxr-xr-x") for line in listed if line[0] == "d"), f"{package}: a closed folder")
         held[name] = {line.split()[5].removeprefix("./usr/") for line in listed if not line.startswith("d")}
         bench.run("dpkg-deb", "-x", package, root)
+    check(not earlier.exists(), "a package of an earlier version is left")
     check(sorted(held) == ["omptier", "omptier-dev", "omptier-machine"], f"packages: {sorted(held)}")
     check(sum(map(len, held.values())) == len(set.union(*held.values())), "a file is in two packages")
     prefix = installed(bench)
@@ -264,6 +290,10 @@ def case_packages(bench):
     check(libraries and all(file.startswith("lib/omptier/") for file in libraries), f"{libraries}")
     depends = bench.run("dpkg-deb", "-f", *(bench.folder / "packages").glob("omptier_*.deb"), "Depends").stdout
     check("libhwloc15" in depends and "libc6" in depends, depends)
+    depends = bench.run("dpkg-deb", "-f", *(bench.folder / "packages").glob("omptier-machine_*.deb"), "Depends").stdout
+    check(re.search(r"qemu-system-x86 \(>= 1:\d+\.\d+\), qemu-system-x86 \(<< 1:\d+\)", depends), depends)
+    search = (root / "usr/lib/pkgconfig/omptier.pc").read_text()
+    check("installed_libdir=/usr/lib/omptier\n" in search, search)
     # Unpacked elsewhere it works.
     said = bench.run(root / "usr/bin/omptier", "run", "--strategy", "first-come", "--", "sh", "-c",
                      "grep -q root/usr/lib/omptier/libomptier_preload.so /proc/self/maps && echo placed")

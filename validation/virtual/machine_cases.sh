@@ -169,6 +169,11 @@ not_found)
   one_line
   expect 127 -- /tmp/program
   says "a /tmp and /run of its own"
+  below=$(mktemp -d /tmp/omptier-XXXXXX)
+  cp /bin/true "$below/tool-below-tmp"
+  (PATH=$below:$PATH && export PATH && expect 127 -- tool-below-tmp) || exit 1
+  rm -r "$below"
+  says "a /tmp and /run of its own"
   ;;
 usage)
   "$omptier" sandbox --machine no-such -- true > out 2> err

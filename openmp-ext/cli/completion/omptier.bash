@@ -3,6 +3,15 @@
 # Completion of omptier for bash. What a word may become is asked of omptier itself; a program behind
 # its options is completed as bash-completion, if it is loaded, would complete it.
 
+# The path that a word of the command line means, as far as it is typed.
+_omptier_path() {
+  local path=$1
+  if [[ $path == \'* ]]; then path=${path#\'}
+  else path=${path#\"} path=${path//\\/}
+  fi
+  printf '%s' "${path/#\~/$HOME}"
+}
+
 _omptier() {
   local -a words=() first=() # as omptier reads them; which of bash's words each begins with
   local i word answer
@@ -26,7 +35,9 @@ _omptier() {
   case $answer in
     :files)
       compopt -o filenames 2> /dev/null
-      mapfile -t COMPREPLY < <(compgen -f -- "${typed/#\~/$HOME}")
+      [[ $whole != --*=* ]] || whole=${whole#*=} before=${before#*=}
+      mapfile -t COMPREPLY < <(compgen -f -- "$(_omptier_path "$whole")")
+      COMPREPLY=("${COMPREPLY[@]#"$(_omptier_path "$before")"}") # what stands before a colon
       ;;
     ":program "*)
       i=${first[${answer#:program }]}

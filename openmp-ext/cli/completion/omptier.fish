@@ -5,15 +5,15 @@
 
 function __omptier_complete
     set -l words (commandline -opc)
-    set -l typed (commandline -ct)
+    set -l typed (commandline -ct) # as it stands there, with its quotes
     set -l program (string replace -r '^~' "$HOME" -- $words[1])
     type -q -- $program; or set program omptier
-    set -l lines ($program complete -- $words[2..-1] "$typed" 2>/dev/null)
+    set -l lines ($program complete -- $words[2..-1] (string unescape -- "$typed"; or echo) 2>/dev/null)
 
     switch "$lines[1]"
         case ':files'
             set -l front (string match -r -- '^--[^=]*=' "$typed")
-            for path in (__fish_complete_path (string replace -- "$front" '' "$typed"))
+            for path in (complete -C "'' "(string replace -- "$front" '' "$typed"))
                 echo "$front$path"
             end
         case ':program *'

@@ -9,6 +9,8 @@ build=$1 project=$2 libdir=$3 runtime=$4
 work=$build/tests/install
 rm -rf "$work"
 mkdir -p "$work"
+(umask 077 && cmake --install "$build" --prefix "$work/narrow" --component dev > "$work/install.log" 2>&1)
+grep -q "umask 0077: new folders are closed" "$work/install.log" || { cat "$work/install.log" >&2; exit 1; }
 cmake --install "$build" --prefix "$work/first" > "$work/install.log"
 mv "$work/first" "$work/moved"
 prefix=$work/moved
@@ -20,11 +22,12 @@ for file in bin/omptier "$runtime/libomptier.so" "$runtime/libomptier_preload.so
             "$libdir/cmake/OMPTier/OMPTierConfig.cmake" "$libdir/pkgconfig/omptier.pc"; do
   [ -e "$prefix/$file" ] || { echo "not installed: $file" >&2; exit 1; }
 done
-# Nothing that is installed, debug information aside, knows where it was built.
+# Nothing that is installed, debug information aside, knows where it was built. (pkg-config's file knows where it
+# was installed.)
 find "$prefix" -type f > "$work/files"
 while read -r file; do
   objcopy --strip-debug "$file" "$work/stripped" 2> /dev/null || cp "$file" "$work/stripped"
-  if grep -qF -e "$build" "$work/stripped"; then
+  if sed "s|$work/first/||g" "$work/stripped" | grep -qF -e "$build"; then
     echo "names the build folder: $file" >&2
     exit 1
   fi
@@ -49,6 +52,12 @@ for compiler in clang-19 gcc; do
     $(pkg-config --libs omptier) -o "$work/by_pkg_config"
   "$work/by_pkg_config"
 done
+# Where only programs run, there are no files for pkg-config; the installation is where it was made.
+mv "$prefix" "$work/first"
+mv "$work/first/$libdir/pkgconfig" "$work/pkgconfig"
+"$work/by_pkg_config"
+mv "$work/pkgconfig" "$work/first/$libdir/pkgconfig"
+mv "$work/first" "$prefix"
 
 # With a plan (of nothing), the preload library of the moved tree is used, and says nothing.
 echo '{"version": 1, "modules": [], "entries": []}' > "$work/plan"
@@ -57,4 +66,14 @@ for openmp in omptier own; do
     sh -c 'grep -q libomptier_preload.so /proc/self/maps' 2> "$work/said"
   [ ! -s "$work/said" ] || { cat "$work/said" >&2; exit 1; }
 done
+# Folders with names that ld.so divides. Neither starts the program on another runtime, nor says that all is well.
+mv "$prefix" "$work/a:b"
+status=0
+"$work/a:b/bin/omptier" run -- true 2> "$work/said" || status=$?
+[ $status = 125 ] && grep -q "has a colon or semicolon in its name" "$work/said" || { cat "$work/said" >&2; exit 1; }
+"$work/a:b/bin/omptier" check > "$work/said" && exit 1
+grep -q "^FAILS *OMPTier runtime.*has a colon" "$work/said" || { cat "$work/said" >&2; exit 1; }
+mv "$work/a:b" "$work/a b"
+"$work/a b/bin/omptier" check "$work/by_pkg_config" > "$work/said" || true
+grep -q "^limited *malloc.*has a blank" "$work/said" || { cat "$work/said" >&2; exit 1; }
 echo "installation holds"

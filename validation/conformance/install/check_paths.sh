@@ -28,7 +28,8 @@ while read -r file; do
       found=1
     fi
   fi
-  strings -a "$file" > "$work/strings"
+  # pkg-config's file names the folder that it was installed to.
+  strings -a "$file" | sed "s|$work/prefix/||g" > "$work/strings"
   grep -F -f "$work/folders" "$work/strings" > "$work/named" || true
   if [ -s "$work/named" ]; then
     echo "names folders of this machine: ${file#"$work/prefix/"}" >&2

@@ -15,16 +15,17 @@ namespace omptier {
 
 inline constexpr std::size_t k_words_of_line = 8; // of 64 bytes
 
-// One thread's part of memory, a multiple of 2 MiB in size, and where it is.
+// One thread's part of memory, a multiple of 64 KiB in size, and where it is.
 struct Stretch {
   std::span<std::uint64_t> words;
   std::size_t at = 0;       // next word, or the counter of random places
   std::uint64_t result = 0; // of what was read: keeps the compiler from dropping loads
 };
 
-// Links the lines of the words, of which the largest power of two is taken, in one cycle through
-// random places.
+// Links the lines of the words in one cycle through random places.
 void link_lines(std::span<std::uint64_t> words);
+// How many lines of so many words are linked: all, or a few percent less.
+std::size_t linked_lines(std::size_t words);
 
 // Whether following the links from the first line comes to as many lines as were linked.
 bool is_one_cycle(std::span<const std::uint64_t> words);

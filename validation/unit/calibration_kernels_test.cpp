@@ -5,6 +5,7 @@
 #include "calibration/kernels.hpp"
 #include "calibration/measure.hpp"
 #include "calibration/node_memory.hpp"
+#include "calibration/processors.hpp"
 
 #include <algorithm>
 #include <gtest/gtest.h>
@@ -33,6 +34,14 @@ TEST_F(Words, LinksAreOneCycleThroughAllLines) {
   }
   stretch_.words[0] = 0;
   EXPECT_FALSE(is_one_cycle(stretch_.words));
+}
+
+TEST_F(Words, NearlyAllLinesAreLinkedWhateverTheirNumber) {
+  for (std::size_t lines = 1; lines <= k_words / k_words_of_line; lines += 1 + lines / 7) {
+    link_lines(stretch_.words.first(lines * k_words_of_line));
+    EXPECT_TRUE(is_one_cycle(stretch_.words.first(lines * k_words_of_line))) << lines;
+    EXPECT_GT(17 * linked_lines(lines * k_words_of_line), 16 * lines) << lines;
+  }
 }
 
 TEST_F(Words, NeighboursInTheCycleLieFarApart) {

@@ -172,15 +172,19 @@ std::size_t write_block(Stretch& stretch) {
 std::size_t copy_block(Stretch& stretch) {
   constexpr std::size_t k_words = k_block_words / 2;
   const std::size_t half = stretch.words.size() / 2;
-  std::uint64_t* const from = next_part(stretch, k_words, half);
+  const std::uint64_t* const from = next_part(stretch, k_words, 2 * half);
+  std::uint64_t* const to =
+      stretch.words.data() + (stretch.at <= half ? stretch.at + half : stretch.at - half) - k_words;
   for (std::size_t at = 0; at < k_words; at += k_words_of_line)
-    store_line(from + half + at, stored_value(from[at]));
+    store_line(to + at, stored_value(from[at]));
   end_stores();
   return k_block_words * sizeof(std::uint64_t); // read and written
 }
 
 std::size_t strided_block(Stretch& stretch) {
   constexpr std::size_t k_stride = 4 * k_words_of_line;
+  if (stretch.at + k_block_words > stretch.words.size())
+    stretch.at = (stretch.at + k_words_of_line) % k_stride; // each round has lines of its own
   const std::uint64_t* const part = next_part(stretch, k_block_words, stretch.words.size());
   std::uint64_t sum = 0;
   for (std::size_t at = 0; at < k_block_words; at += k_stride)

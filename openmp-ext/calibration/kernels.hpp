@@ -2,7 +2,8 @@
 //
 // The accesses that are timed, one thread's part of each. A kernel does a block of accesses, from
 // where the block before ended, and is called until a slice of time is over. Every kernel accesses
-// whole lines: reads load one word of each, writes store all of it.
+// whole lines: reads load one word of each, writes store all of it. All of the memory is accessed
+// before a line is again, so that what caches hold of it is of no use.
 #pragma once
 
 #include "calibration/measurement.hpp"
@@ -35,7 +36,7 @@ std::size_t chase_block(Stretch& stretch);
 std::size_t atomic_chase_block(Stretch& stretch);
 std::size_t read_block(Stretch& stretch);
 std::size_t write_block(Stretch& stretch);
-std::size_t copy_block(Stretch& stretch); // from the first half to the second
+std::size_t copy_block(Stretch& stretch); // from one half to the other, in turns
 std::size_t strided_block(Stretch& stretch);
 std::size_t tiled_block(Stretch& stretch);
 std::size_t gather_block(Stretch& stretch, std::size_t lines); // groups of so many lines

@@ -5,8 +5,9 @@ and write latency and bandwidth of every memory from every domain's CPUs, and th
 the real machine's, of the cores that the CPUs stand for. A row is the pair of a domain and a node that is furthest off.
 Two figures are compared with what the described cores reach. Reading: the lines that they keep in flight, over the
 latency at that load, where that is less than the memory's bandwidth. Latency: that beside the load of a CPU's own
-accesses, since each CPU accesses for the cores that it stands for. Status 1 if a figure is more than 10 % off, a block differs, or a
-memory's own domain has a figure missing (memory-side caches: only printed)."""
+accesses, since each CPU accesses for the cores that it stands for. Both ratios are printed: to the description, and to what the cores reach, by
+which a row is judged. Status 1 if a figure is more than 10 % off, a block differs, or a figure is missing that
+calibrate did not name as one without confidence (memory-side caches: only printed)."""
 import dataclasses
 import json
 import sys
@@ -120,6 +121,15 @@ def measure(options, name, dilation):
     return json.loads(result["output"])
 
 
+def named_missing(machine, found):
+    """What calibrate said that it has no confidence in."""
+    named = []
+    for one in found["not_used"]:
+        memory, distance = machine.place(one)
+        named.append((memory, distance, one["figure"].split(" (")[0].replace(" ", "_")))
+    return named
+
+
 def rows(name, machine, found, dilation):
     """Cells of a row for each memory, distance and figure, and whether it is as described."""
     worst = {}
@@ -138,15 +148,18 @@ def rows(name, machine, found, dilation):
         key = id(memory), distance, "block"
         if "block" in figures and worst.get(key, memory.block) == memory.block:
             worst[key] = figures["block"]
+    named = named_missing(machine, found)
     for memory in machine.memories:
         for distance, described in memory.seen.items():
             for figure, wanted in {**machine.expected(memory, distance), "block": memory.block}.items():
                 value = worst.get((id(memory), distance, figure))
-                missing_is_right = distance != "local" or (figure, wanted) == ("block", 64)  # what is assumed then
+                missing_is_right = (memory, distance, figure) in named or \
+                    figure == "block" and (wanted == 64 or distance != "local")  # 64 is assumed then
                 near = published.factor(value, wanted) <= (1 if figure == "block" else NEAR) if value else \
                     missing_is_right
                 cells = [name, memory.kind + (", cached" if memory.cached else ""), distance, figure.replace("_", " "),
                          f"{described.get(figure, wanted):g}", f"{wanted:.4g}", f"{value:.4g}" if value else "-",
+                         f"{value / described.get(figure, wanted):.2f}" if value else "-",
                          f"{value / wanted:.2f}" if value else "-"]
                 yield cells, near or memory.cached
 
@@ -156,8 +169,9 @@ def main():
     omptier = options.build / "bin/omptier"
     names = [line.split()[0] for line in published.output_of(omptier, "sandbox", "--list").splitlines()]
     print("latencies in ns, bandwidths in MB/s, blocks in bytes\n")
-    print("| machine | memory | distance | figure | described | reached by its cores | calibrated | ratio | as described |")
-    print("|---|---|---|---|---|---|---|---|---|", flush=True)
+    print("| machine | memory | distance | figure | described | reached by its cores | calibrated | "
+          "of the described | of the reached | near |")
+    print("|---|---|---|---|---|---|---|---|---|---|", flush=True)
     all_near, compared = True, 0
     for name in options.machines or (names[:3] if options.short else names):
         machine = Described(published.output_of(omptier, "sandbox", "--describe", name))

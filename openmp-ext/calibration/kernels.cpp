@@ -27,9 +27,36 @@ std::size_t scattered(std::size_t number, unsigned bits) {
   return number * 0xbf58476d1ce4e5b9u & mask;
 }
 
-unsigned bits_of(std::size_t count) {
-  return static_cast<unsigned>(std::bit_width(count)) - 1;
-}
+// Places in a random order, of nearly any number of them: slabs whose sizes are a power of two are
+// taken in turn, each in an order of its own. Less than a 17th of the places is left out.
+class Places {
+public:
+  explicit Places(std::size_t count)
+      : bits_(static_cast<unsigned>(std::max<int>(std::bit_width(count), k_bits) - k_bits)),
+        slabs_(count >> bits_) {}
+
+  std::size_t count() const { return slabs_ << bits_; }
+  // Goes to a step of the order; at its end it begins again.
+  void start(std::size_t step) {
+    slab_ = step % slabs_;
+    number_ = step / slabs_;
+  }
+  std::size_t next() {
+    const std::size_t mask = (std::size_t{1} << bits_) - 1;
+    const std::size_t place =
+        slab_ << bits_ | scattered((number_ ^ slab_ * 0x9e3779b1u) & mask, bits_);
+    const bool last = slab_ + 1 == slabs_;
+    number_ += last;
+    slab_ = last ? 0 : slab_ + 1;
+    return place;
+  }
+
+private:
+  static constexpr int k_bits = 5; // 16 to 31 slabs
+  unsigned bits_;
+  std::size_t slabs_;
+  std::size_t slab_ = 0, number_ = 0;
+};
 
 // Begin of the next block of so many words, again from the front at the end.
 std::uint64_t* next_part(Stretch& stretch, std::size_t words, std::size_t room) {
@@ -82,18 +109,23 @@ void end_stores() {
 } // namespace
 
 void link_lines(std::span<std::uint64_t> words) {
-  const unsigned bits = bits_of(words.size() / k_words_of_line);
-  const std::size_t lines = std::size_t{1} << bits;
-  std::size_t at = scattered(0, bits);
-  for (std::size_t i = 1; i <= lines; ++i) {
-    const std::size_t next = scattered(i & (lines - 1), bits);
+  Places places(words.size() / k_words_of_line);
+  const std::size_t first = places.next();
+  std::size_t at = first;
+  for (std::size_t i = 1; i < places.count(); ++i) {
+    const std::size_t next = places.next();
     words[at * k_words_of_line] = next * k_words_of_line;
     at = next;
   }
+  words[at * k_words_of_line] = first * k_words_of_line;
+}
+
+std::size_t linked_lines(std::size_t words) {
+  return Places(words / k_words_of_line).count();
 }
 
 bool is_one_cycle(std::span<const std::uint64_t> words) {
-  const std::size_t lines = std::size_t{1} << bits_of(words.size() / k_words_of_line);
+  const std::size_t lines = linked_lines(words.size());
   const std::uint64_t first = words[0];
   std::uint64_t at = first;
   std::size_t steps = 0;
@@ -140,15 +172,19 @@ std::size_t write_block(Stretch& stretch) {
 std::size_t copy_block(Stretch& stretch) {
   constexpr std::size_t k_words = k_block_words / 2;
   const std::size_t half = stretch.words.size() / 2;
-  std::uint64_t* const from = next_part(stretch, k_words, half);
+  const std::uint64_t* const from = next_part(stretch, k_words, 2 * half);
+  std::uint64_t* const to =
+      stretch.words.data() + (stretch.at <= half ? stretch.at + half : stretch.at - half) - k_words;
   for (std::size_t at = 0; at < k_words; at += k_words_of_line)
-    store_line(from + half + at, stored_value(from[at]));
+    store_line(to + at, stored_value(from[at]));
   end_stores();
   return k_block_words * sizeof(std::uint64_t); // read and written
 }
 
 std::size_t strided_block(Stretch& stretch) {
   constexpr std::size_t k_stride = 4 * k_words_of_line;
+  if (stretch.at + k_block_words > stretch.words.size())
+    stretch.at = (stretch.at + k_words_of_line) % k_stride; // each round has lines of its own
   const std::uint64_t* const part = next_part(stretch, k_block_words, stretch.words.size());
   std::uint64_t sum = 0;
   for (std::size_t at = 0; at < k_block_words; at += k_stride)
@@ -159,13 +195,13 @@ std::size_t strided_block(Stretch& stretch) {
 
 // So many groups of so many words each, at random places.
 std::size_t groups_block(Stretch& stretch, std::size_t groups, std::size_t words) {
-  const unsigned bits = bits_of(stretch.words.size() / words);
+  Places places(stretch.words.size() / words);
+  places.start(stretch.at);
   const std::uint64_t* const all = stretch.words.data();
-  const std::size_t first = stretch.at;
   std::uint64_t sum = 0;
-  for (std::size_t group = first; group < first + groups; ++group)
-    sum += sum_of_lines(all + scattered(group, bits) * words, words);
-  stretch.at = first + groups;
+  for (std::size_t group = 0; group < groups; ++group)
+    sum += sum_of_lines(all + places.next() * words, words);
+  stretch.at += groups;
   stretch.result += sum;
   return groups * words * sizeof(std::uint64_t);
 }

@@ -6,19 +6,19 @@
 
 #include "base/kernel_files.hpp"
 #include "base/os.hpp"
+#include "base/text.hpp"
 #include "borders/model_marks.h"
 #include "calibration/kernels.hpp"
 #include "calibration/node_memory.hpp"
+#include "calibration/processors.hpp"
 #include "calibration/repeats.hpp"
 #include "calibration/team.hpp"
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <numeric>
-#include <sched.h>
 #include <sys/mman.h>
 
 namespace omptier {
@@ -36,23 +36,20 @@ struct Done {
   double amount = 0, seconds = 0;
 };
 
+struct Problem {
+  std::string text;     // "" = none
+  bool of_node = false; // no other task will fare better on it
+};
+
 // Memory of a task, by thread.
 class Buffers {
 public:
-  // Returns why it cannot be had, or "".
-  std::string take(const Task& task, const CpuGroup& group, Team& team) {
-    const bool alone = team.size() == 1;
-    const std::uint64_t caches = last_level_bytes(alone ? first_of(group) : group.usable, alone);
-    if (std::string why = take_on(task.node, caches); !why.empty()) return why;
-    if (task.other >= 0)
-      if (std::string why = take_on(static_cast<unsigned>(task.other), caches); !why.empty())
-        return why;
-    if (task.quantity == Quantity::loaded_latency)
-      if (std::string why = take_on(task.node, caches); !why.empty()) return why;
+  Problem take(const Task& task, const std::vector<unsigned>& cpus, Team& team) {
+    if (Problem problem = take_all(task, cpus); !problem.text.empty()) return problem;
     divide(task, team.size());
     team.run([&](std::size_t number) { MeasuredMemory::touch(stretches[number].words); });
     for (const MeasuredMemory& memory : memory_)
-      if (std::string why = memory.verify(); !why.empty()) return named(memory.node(), why);
+      if (std::string why = memory.verify(); !why.empty()) return {named(memory.node(), why), true};
     return {};
   }
 
@@ -68,21 +65,31 @@ public:
   std::vector<Stretch> stretches; // by thread
 
 private:
-  static std::vector<unsigned> first_of(const CpuGroup& group) { return {group.usable[0]}; }
   static std::string named(unsigned node, const std::string& why) {
     return "node " + std::to_string(node) + ": " + why;
   }
 
-  std::string take_on(unsigned node, std::uint64_t caches) {
-    NodeMemory now;
-    if (!read_node_memory(node, now)) return named(node, "the kernel does not show its memory");
-    const std::size_t bytes = bytes_to_measure(caches, now.free);
-    if (bytes == 0)
-      return named(node, format_size(now.free) + " free are too little beside caches of " +
-                             format_size(caches) + "; run it when the node is free");
-    return [&](std::string why) {
-      return why.empty() ? why : named(node, why);
-    }(memory_.emplace_back().take(node, bytes));
+  // All sizes are decided before anything is taken: one reading for all of them.
+  Problem take_all(const Task& task, const std::vector<unsigned>& cpus) {
+    std::vector<unsigned> nodes = {task.node};
+    if (task.other >= 0) nodes.push_back(static_cast<unsigned>(task.other));
+    if (task.quantity == Quantity::loaded_latency) nodes.push_back(task.node);
+    const std::uint64_t caches = cache_bytes(cpus);
+    std::vector<std::size_t> sizes;
+    for (const unsigned node : nodes) {
+      const auto on_node = static_cast<std::size_t>(std::ranges::count(nodes, node));
+      const MeasuredRoom room = room_on(node, on_node, nodes.size());
+      if (!room.node_is_shown) return {named(node, room.limit), true};
+      sizes.push_back(bytes_to_measure(caches, room.bytes, cpus.size()));
+      if (sizes.back() == 0)
+        return {named(node, room.limit + " are too little beside caches of " + format_size(caches) +
+                                "; run it when more is free"),
+                false};
+    }
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+      if (std::string why = memory_.emplace_back().take(nodes[i], sizes[i]); !why.empty())
+        return {named(nodes[i], why), true};
+    return {};
   }
 
   // Equal parts, in lines and whole tiles; of two memories, one for each half of the threads, or
@@ -92,11 +99,12 @@ private:
     const std::size_t first = memory_.size() < 2                          ? threads
                               : task.quantity == Quantity::loaded_latency ? 1
                                                                           : threads / 2;
-    const auto part = [&](const MeasuredMemory& memory, std::size_t begin, std::size_t end) {
+    const auto part = [&](MeasuredMemory& memory, std::size_t begin, std::size_t end) {
       constexpr std::size_t k_unit = (std::size_t{64} << 10) / sizeof(std::uint64_t);
       const std::size_t words = memory.words().size() / (end - begin) / k_unit * k_unit;
       for (std::size_t number = begin; number < end; ++number)
         stretches[number].words = memory.words().subspan((number - begin) * words, words);
+      memory.keep_first((end - begin) * words);
     };
     part(memory_[0], 0, first);
     if (first < threads) part(memory_[1], first, threads);
@@ -166,8 +174,59 @@ Result repeated(const Task& task, const MeasureOptions& options, Repeat&& once) 
   return with_values(result, values);
 }
 
+// Pages to be moved, made present on the node they come from; and the time that moving them takes.
+class PageMove {
+public:
+  PageMove(const Task& task, std::size_t page, std::size_t count)
+      : task_(task), page_(page), count_(count) {}
+
+  // ns a page; by the thread that it is called by.
+  double once(std::string& problem) {
+    const bool huge = page_ > page_size();
+    const auto from = static_cast<unsigned>(task_.other);
+    MeasuredMemory memory;
+    problem = memory.take(from, count_ * page_, huge);
+    if (!problem.empty()) return 0;
+    MeasuredMemory::touch(memory.words());
+    problem = memory.verify();
+    if (!problem.empty()) return 0;
+    if (huge && memory.huge_bytes() < count_ * page_) {
+      problem = "node " + std::to_string(from) +
+                ": the kernel gives no huge pages now (its memory is in small pieces); run it "
+                "after a restart, or when more is free";
+      return 0;
+    }
+    return moved(reinterpret_cast<char*>(memory.words().data()), problem);
+  }
+
+private:
+  double moved(char* first, std::string& problem) {
+    std::vector<void*> pages(count_);
+    for (std::size_t i = 0; i < count_; ++i)
+      pages[i] = first + i * page_;
+    const std::vector<int> nodes(count_, static_cast<int>(task_.node));
+    std::vector<int> status(count_, -1);
+    omptier_model_on();
+    const double begin = seconds_now();
+    const long failed = os().move_pages(0, count_, pages.data(), nodes.data(), status.data(), 2);
+    const int why = errno;
+    const double took = seconds_now() - begin;
+    omptier_model_off();
+    const bool arrived =
+        std::ranges::all_of(status, [&](int at) { return at == static_cast<int>(task_.node); });
+    if (failed != 0 || !arrived)
+      problem = "pages cannot be moved to node " + std::to_string(task_.node) +
+                (failed < 0 ? std::string(" (move_pages: ") + std::strerror(why) + ")" : "");
+    return took * 1e9 / static_cast<double>(count_);
+  }
+
+  const Task& task_;
+  std::size_t page_, count_;
+};
+
 // Pages there and back count as one direction's if only the way there is timed.
-Result measure_moves(const Task& task, const MeasureOptions& options) {
+Result measure_moves(const Task& task, const CpuGroup& group, const MeasureOptions& options) {
+  constexpr std::size_t k_most_bytes = std::size_t{64} << 20;
   const bool huge = task.quantity == Quantity::move_huge;
   Result result{task, 0, 0, 0, 0, {}};
   if (huge && huge_page_size() == 0) {
@@ -175,31 +234,20 @@ Result measure_moves(const Task& task, const MeasureOptions& options) {
     return result;
   }
   const std::size_t page = huge ? huge_page_size() : page_size();
-  const std::size_t count = huge ? 8 : 512;
-  const auto from = static_cast<unsigned>(task.other);
+  const std::size_t count = std::min<std::size_t>(huge ? 8 : 512, k_most_bytes / page);
+  for (const unsigned node : {task.node, static_cast<unsigned>(task.other)})
+    if (const MeasuredRoom room = room_on(node, 1, 1); count > 0 && room.bytes / 2 < count * page)
+      result.problem = "node " + std::to_string(node) + ": " + room.limit +
+                       " are too little for moving pages; run it when more is free";
+  if (count == 0) result.problem = "huge pages of " + format_size(page) + " are not moved";
+  Team team({spread_over_cores(group.usable, 1, true)});
+  if (result.problem.empty()) result.problem = team.problem();
+  if (!result.problem.empty()) return result;
+  PageMove move(task, page, count);
   return repeated(task, options, [&](std::string& problem) {
-    MeasuredMemory memory;
-    problem = memory.take(from, count * page, huge);
-    if (!problem.empty()) return 0.0;
-    MeasuredMemory::touch(memory.words());
-    problem = memory.verify();
-    if (!problem.empty()) return 0.0;
-    std::vector<void*> pages(count);
-    for (std::size_t i = 0; i < count; ++i)
-      pages[i] = reinterpret_cast<char*>(memory.words().data()) + i * page;
-    const std::vector<int> nodes(count, static_cast<int>(task.node));
-    std::vector<int> status(count, -1);
-    omptier_model_on();
-    const double begin = seconds_now();
-    const long failed = os().move_pages(0, count, pages.data(), nodes.data(), status.data(), 2);
-    const double took = seconds_now() - begin;
-    omptier_model_off();
-    const bool arrived =
-        std::ranges::all_of(status, [&](int at) { return at == static_cast<int>(task.node); });
-    if (failed != 0 || !arrived)
-      problem = "pages cannot be moved to node " + std::to_string(task.node) +
-                (failed < 0 ? std::string(" (move_pages: ") + std::strerror(errno) + ")" : "");
-    return took * 1e9 / static_cast<double>(count);
+    double value = 0;
+    team.run([&](std::size_t) { value = move.once(problem); });
+    return value;
   });
 }
 
@@ -208,9 +256,10 @@ Result measure_moves(const Task& task, const MeasureOptions& options) {
 // Threads and memory of a task, which others may use, too.
 class Measurements::Bench {
 public:
-  Bench(const Task& task, const CpuGroup& group) : task_(task), team_(processors_of(task, group)) {
-    problem_ = team_.problem();
-    if (problem_.empty()) problem_ = buffers_.take(task, group, team_);
+  Bench(const Task& task, const CpuGroup& group)
+      : task_(task), cpus_(processors_of(task, group)), team_(cpus_) {
+    problem_.text = team_.problem();
+    if (problem_.text.empty()) problem_ = buffers_.take(task, cpus_, team_);
   }
 
   bool serves(const Task& task) const {
@@ -220,7 +269,7 @@ public:
   }
 
   Result measure(const Task& task, const MeasureOptions& options) {
-    if (!problem_.empty()) return {task, 0, 0, 0, 0, problem_};
+    if (!problem_.text.empty()) return {task, 0, 0, 0, 0, problem_.text, problem_.of_node};
     buffers_.prepare(task);
     omptier_model_reset();
     repeat(task, buffers_, team_, options); // warms up: what the caches hold is of this task
@@ -229,20 +278,15 @@ public:
   }
 
 private:
-  // Spread over the group: neighbours may be threads of one core.
   static std::vector<unsigned> processors_of(const Task& task, const CpuGroup& group) {
-    const std::size_t usable = group.usable.size();
-    const std::size_t threads = std::min<std::size_t>(task.threads, usable);
-    std::vector<unsigned> cpus;
-    for (std::size_t i = 0; i < threads; ++i)
-      cpus.push_back(group.usable[i * usable / threads]);
-    return cpus;
+    return spread_over_cores(group.usable, task.threads, task.quantity == Quantity::loaded_latency);
   }
 
   Task task_;
+  std::vector<unsigned> cpus_; // the first chases
   Team team_;
   Buffers buffers_;
-  std::string problem_;
+  Problem problem_;
 };
 
 Measurements::Measurements(MeasureOptions options) : options_(std::move(options)) {
@@ -253,23 +297,9 @@ Measurements::~Measurements() = default;
 Result Measurements::measure(const Task& task, const CpuGroup& group) {
   const bool moves = task.quantity == Quantity::move_small || task.quantity == Quantity::move_huge;
   if (moves || !bench_ || !bench_->serves(task)) bench_.reset(); // first: its memory is needed
-  if (moves) return measure_moves(task, options_);
+  if (moves) return measure_moves(task, group, options_);
   if (!bench_) bench_ = std::make_unique<Bench>(task, group);
   return bench_->measure(task, options_);
-}
-
-std::vector<unsigned> allowed_processors() {
-  constexpr int k_most = 1 << 16;
-  std::vector<unsigned> cpus;
-  cpu_set_t* const set = CPU_ALLOC(k_most);
-  if (set == nullptr) return cpus;
-  const std::size_t bytes = CPU_ALLOC_SIZE(k_most);
-  CPU_ZERO_S(bytes, set);
-  if (::sched_getaffinity(0, bytes, set) == 0)
-    for (unsigned cpu = 0; cpu < k_most; ++cpu)
-      if (CPU_ISSET_S(cpu, bytes, set)) cpus.push_back(cpu);
-  CPU_FREE(set);
-  return cpus;
 }
 
 } // namespace omptier

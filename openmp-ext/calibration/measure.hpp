@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Carries out tasks: memory is taken and made present, one slice warms up, and slices of time
-// are repeated until the noise is known and small, or repeats are used up.
+// are repeated until the noise is known and small, or repeats are used up (repeats.hpp).
 #pragma once
 
 #include "calibration/measurement.hpp"
@@ -35,8 +35,5 @@ private:
   MeasureOptions options_;
   std::unique_ptr<Bench> bench_;
 };
-
-// Processors that this process may run on, ascending.
-std::vector<unsigned> allowed_processors();
 
 } // namespace omptier

@@ -27,6 +27,17 @@ std::optional<Quantity> quantity_named(std::string_view name) {
   return static_cast<Quantity>(at - k_names.begin());
 }
 
+Result together(const Result& first, const Result& second) {
+  if (first.value <= 0 || second.value <= 0) return first.value > 0 ? second : first;
+  Result both = first;
+  both.value = (first.value + second.value) / 2;
+  both.low = std::min(first.low, second.low);
+  both.high = std::max(first.high, second.high);
+  both.repeats = first.repeats + second.repeats;
+  both.visits = {first.value, second.value};
+  return both;
+}
+
 bool is_time(Quantity quantity) {
   switch (quantity) {
   case Quantity::read_latency:

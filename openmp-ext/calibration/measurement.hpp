@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace omptier {
 
@@ -43,6 +44,7 @@ struct Task {
   unsigned node = 0;
   unsigned threads = 1;
   int other = -1; // second node, of read_both and moves
+  unsigned visit = 0; // what is used is measured twice, some time apart: 0, then 1
 
   bool operator==(const Task&) const = default;
 };
@@ -53,9 +55,15 @@ struct Result {
   double low = 0, high = 0; // 95 %, of the median
   unsigned repeats = 0;
   std::string problem; // why there is no value
+  bool of_node = false;            // the problem, of which all tasks of the node have it
+  std::vector<double> visits = {}; // the values of both, if there were two: see together()
 
   double spread() const { return value > 0 ? (high - low) / value : 0; }
 };
+
+// Of both visits of a task: an interval that holds both, so that a value is trusted only if they
+// agree. Repeats in a row are disturbed, or helped, by the same things, and look alike by that.
+Result together(const Result& first, const Result& second);
 
 // An interval wider than this part of the value is no basis for decisions.
 inline constexpr double k_most_spread = 0.10;

@@ -6,12 +6,16 @@
 
 #include "base/kernel_files.hpp"
 #include "base/os.hpp"
+#include "base/text.hpp"
+#include "placement/cgroup.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <linux/mempolicy.h>
 #include <set>
 #include <sys/mman.h>
@@ -22,10 +26,16 @@ namespace {
 
 constexpr std::size_t k_alignment = std::size_t{2} << 20;
 constexpr std::size_t k_least_bytes = std::size_t{64} << 20;
+constexpr std::size_t k_least_bytes_of_thread = std::size_t{256} << 10;
 constexpr unsigned k_node_bits = 1024; // the kernel's largest number of nodes
 
+// Whole huge pages, if these have a usual size.
+std::size_t alignment() {
+  return huge_page_size() <= k_least_bytes ? std::max(huge_page_size(), k_alignment) : k_alignment;
+}
+
 std::size_t rounded_up(std::size_t bytes) {
-  return (bytes + k_alignment - 1) / k_alignment * k_alignment;
+  return (bytes + alignment() - 1) / alignment() * alignment();
 }
 
 // "32768K" of a cache's size file.
@@ -56,14 +66,12 @@ MeasuredMemory::~MeasuredMemory() {
 std::string MeasuredMemory::take(unsigned node, std::size_t bytes, bool huge) {
   bytes_ = rounded_up(bytes);
   node_ = node;
-  mapped_ = bytes_ + k_alignment;
+  mapped_ = bytes_ + alignment();
   void* const mapping =
       os().map(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping == MAP_FAILED) return std::string("no memory to be had: ") + std::strerror(errno);
   mapping_ = mapping;
-  const auto address = reinterpret_cast<std::uintptr_t>(mapping);
-  words_ =
-      reinterpret_cast<std::uint64_t*>((address + k_alignment - 1) / k_alignment * k_alignment);
+  words_ = reinterpret_cast<std::uint64_t*>(rounded_up(reinterpret_cast<std::uintptr_t>(mapping)));
   os().advise(words_, bytes_, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
   std::array<unsigned long, k_node_bits / (8 * sizeof(long))> mask{};
   if (node >= k_node_bits) return "the kernel has no node of this number";
@@ -94,32 +102,66 @@ std::string MeasuredMemory::verify() const {
     return at != static_cast<int>(node_);
   });
   if (elsewhere == status.begin() + count) return {};
+  if (*elsewhere < 0)
+    return std::string("where a page lies is not known (move_pages: ") +
+           std::strerror(-*elsewhere) + "); run it again";
   return "its pages lie on node " + std::to_string(*elsewhere) +
          ": the node is full, or may not be used (see 'omptier check')";
 }
 
-std::uint64_t last_level_bytes(const std::vector<unsigned>& cpus, bool one_of,
-                               const std::string& root) {
-  std::set<std::string> seen;
-  std::uint64_t sum = 0, largest = 0;
-  for (const unsigned cpu : cpus) {
-    const std::string caches = root + "/devices/system/cpu/cpu" + std::to_string(cpu) + "/cache/";
-    for (const char* index : {"index3", "index2"}) { // the outermost
-      const std::string size = read_small_file(caches + index + "/size");
-      if (size.empty()) continue;
-      const std::uint64_t bytes = cache_size(size);
-      largest = std::max(largest, bytes);
-      if (seen.insert(read_small_file(caches + index + "/shared_cpu_list")).second) sum += bytes;
-      break;
-    }
+// The kernel lists mappings by address; the words may be a part of one.
+std::size_t MeasuredMemory::huge_bytes() const {
+  std::ifstream mappings("/proc/self/smaps");
+  const auto address = reinterpret_cast<std::uintptr_t>(words_);
+  bool here = false;
+  for (std::string line; std::getline(mappings, line);) {
+    unsigned long begin = 0, end = 0, kibibytes = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2)
+      here = begin <= address && address < end;
+    else if (here && std::sscanf(line.c_str(), "AnonHugePages: %lu kB", &kibibytes) == 1)
+      return std::size_t{kibibytes} << 10;
   }
-  return one_of ? largest : sum;
+  return 0;
 }
 
-std::size_t bytes_to_measure(std::uint64_t caches, std::uint64_t free_bytes) {
-  const std::uint64_t wanted = std::max<std::uint64_t>(8 * caches, k_least_bytes);
-  const std::uint64_t bytes = std::min(wanted, free_bytes / 2) / k_alignment * k_alignment;
-  return bytes >= std::max<std::uint64_t>(2 * caches, k_least_bytes / 8) ? bytes : 0;
+std::uint64_t cache_bytes(const std::vector<unsigned>& cpus, const std::string& root) {
+  std::set<std::string> seen;
+  std::uint64_t sum = 0;
+  for (const unsigned cpu : cpus)
+    for (const char* index : {"index2", "index3", "index4"}) {
+      const std::string cache =
+          root + "/devices/system/cpu/cpu" + std::to_string(cpu) + "/cache/" + index;
+      const std::string size = read_small_file(cache + "/size");
+      if (!size.empty() && seen.insert(index + read_small_file(cache + "/shared_cpu_list")).second)
+        sum += cache_size(size);
+    }
+  return sum;
+}
+
+MeasuredRoom room_on(unsigned node, std::size_t on_node, std::size_t in_all) {
+  NodeMemory now;
+  if (!read_node_memory(node, now)) return {0, "the kernel does not show its memory", false};
+  MeasuredRoom room{now.free / on_node, format_size(now.free) + " free"};
+  if (now.file_cache > now.free)
+    room.limit += ", while " + format_size(now.file_cache) +
+                  " hold files that were read ('sync; echo 1 > /proc/sys/vm/drop_caches' as root "
+                  "frees them)";
+  CgroupLimits groups;
+  groups.find();
+  if (const std::uint64_t bytes = groups.room(); groups.limited() && bytes / in_all < room.bytes)
+    room = {bytes / in_all, format_size(bytes) + " that the control group's limit of " +
+                                format_size(groups.least_limit()) +
+                                " leaves (give the batch job or container more memory)"};
+  return room;
+}
+
+std::size_t bytes_to_measure(std::uint64_t caches, std::uint64_t room, std::size_t threads) {
+  const std::uint64_t least =
+      std::max<std::uint64_t>({2 * caches, k_least_bytes / 8, threads * k_least_bytes_of_thread});
+  const std::uint64_t wanted =
+      std::max<std::uint64_t>({8 * caches, k_least_bytes, 4 * threads * k_least_bytes_of_thread});
+  const std::uint64_t bytes = std::min(wanted, room / 2) / k_alignment * k_alignment;
+  return bytes >= least ? bytes : 0;
 }
 
 } // namespace omptier

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdio>
 
 namespace omptier {
 namespace {
@@ -40,31 +41,50 @@ std::string percent(double part) {
   return std::to_string(std::lround(100 * part)) + " %";
 }
 
-// A bandwidth: the best of all thread counts, if one of them is all.
-bool is_better(const Task& task, double before, double value) {
-  return is_time(task.quantity) ? before == 0 : value > before;
+std::string processors_text(double count) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.3g", count);
+  return text.data();
+}
+
+// Why a result of enough repeats becomes no figure, or "".
+std::string weakness_of(const Result& result, const CpuGroup& group) {
+  const auto threads = result.task.threads;
+  if (group.quota > 0 && group.quota < threads)
+    return "a quota of " + processors_text(group.quota) + " of " + std::to_string(threads) +
+           " processors";
+  if (!is_time(result.task.quantity) && group.usable.size() < group.all.size())
+    return "by " + std::to_string(group.usable.size()) + " of " + std::to_string(group.all.size()) +
+           " processors";
+  if (result.visits.empty()) return "measured once only, --time was too short";
+  return is_trusted(result) ? "" : "interval " + percent(result.spread()) + " wide";
 }
 
 void take(PairOutcome& pair, const Result& result, const CpuGroup& group, const char* name,
           double& figure) {
-  const bool bandwidth = !is_time(result.task.quantity);
   if (result.value <= 0) {
     if (pair.problem.empty()) pair.problem = result.problem;
     return;
   }
-  if (bandwidth && group.usable.size() < group.all.size()) {
-    if (result.task.threads == group.usable.size())
-      pair.left_out.push_back(std::string(name) + " (by " + std::to_string(group.usable.size()) +
-                              " of " + std::to_string(group.all.size()) + " processors)");
-    return;
-  }
-  if (!is_trusted(result)) {
-    if (!bandwidth || result.task.threads == group.usable.size())
-      pair.left_out.push_back(std::string(name) + " (interval " + percent(result.spread()) +
-                              " wide)");
-    return;
-  }
-  if (is_better(result.task, figure, result.value)) figure = result.value;
+  if (const std::string why = weakness_of(result, group); !why.empty())
+    pair.left_out.push_back(std::string(name) + " (" + why + ")");
+  else
+    figure = result.value;
+}
+
+// Fewer threads may reach more than all, where these are in each other's way; but only what all
+// reach tells that the others did not just have too few.
+void take_better(std::span<const Result> results, PairOutcome& pair, const NamedFigure& known) {
+  double& figure = pair.figures.*known.figure;
+  if (figure <= 0) return;
+  for (const Result& result : results)
+    if (result.task.quantity == known.quantity && result.task.group == pair.group &&
+        result.task.node == pair.node && is_trusted(result))
+      figure = std::max(figure, result.value);
+}
+
+bool by_all(const Task& task, const CpuGroup& group) {
+  return is_time(task.quantity) || task.threads == group.usable.size();
 }
 
 } // namespace
@@ -78,6 +98,20 @@ double block_of(std::span<const double> gathers, double in_order) {
   return 64 * lines;
 }
 
+std::vector<Result> both_visits(std::span<const Result> results) {
+  std::vector<Result> merged;
+  for (const Result& result : results) {
+    Task first = result.task;
+    first.visit = 0;
+    const auto at = std::ranges::find(merged, first, &Result::task);
+    if (result.task.visit > 0 && at != merged.end())
+      *at = together(*at, result);
+    else
+      merged.push_back(result);
+  }
+  return merged;
+}
+
 std::vector<PairOutcome> outcomes(std::span<const Result> results,
                                   const std::vector<CpuGroup>& groups) {
   std::vector<PairOutcome> pairs;
@@ -85,12 +119,14 @@ std::vector<PairOutcome> outcomes(std::span<const Result> results,
     PairOutcome& pair = pair_of(pairs, result.task);
     const CpuGroup& group = groups[result.task.group];
     for (const NamedFigure& known : k_named)
-      if (known.quantity == result.task.quantity) {
+      if (known.quantity == result.task.quantity && by_all(result.task, group)) {
         take(pair, result, group, known.name, pair.figures.*known.figure);
         pair.spread = std::max(pair.spread, result.spread());
       }
   }
   for (PairOutcome& pair : pairs) {
+    for (const NamedFigure& known : k_named)
+      if (!is_time(known.quantity)) take_better(results, pair, known);
     std::array<double, k_gathers.size()> gathers{};
     for (const Result& result : results)
       for (std::size_t i = 0; i < k_gathers.size(); ++i)

@@ -23,8 +23,12 @@ struct PairOutcome {
   std::string problem;               // the first reason why something has no value
 };
 
-// In the order in which pairs first come. Bandwidths count only if all processors of the group took
-// part: of some, they are those processors', not the memory's.
+// The two visits of a task as one result, where the first was.
+std::vector<Result> both_visits(std::span<const Result> results);
+
+// In the order in which pairs first come, of results that both_visits() gave. A figure needs both
+// visits. Bandwidths count only if all processors of the group took part, without a quota: of some,
+// they are those processors', not the memory's.
 std::vector<PairOutcome> outcomes(std::span<const Result> results,
                                   const std::vector<CpuGroup>& groups);
 

@@ -36,8 +36,8 @@ Median median_of(std::vector<double> values) {
 }
 
 bool is_settled(const std::vector<double>& values) {
-  if (values.size() < k_least_repeats) return false;
   if (values.size() >= k_most_repeats) return true;
+  if (values.size() != k_least_repeats && values.size() != 2 * k_least_repeats) return false;
   const Median median = median_of(values);
   return median.high - median.low <= k_most_spread / 2 * median.value;
 }

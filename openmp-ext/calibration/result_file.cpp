@@ -17,8 +17,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string head_of(const std::string& subject) {
-  return Json({{"omptier_calibration", subject}})
+constexpr std::string_view k_head_begin = R"({"omptier_calibration":)";
+
+std::string head_of(const std::string& subject, const std::string& date) {
+  return Json({{"omptier_calibration", subject}, {"begun", date}})
              .dump(-1, ' ', false, Json::error_handler_t::replace) +
          "\n";
 }
@@ -68,6 +70,7 @@ std::string line_of(const Result& result) {
                {"node", result.task.node},
                {"threads", result.task.threads}};
   if (result.task.other >= 0) json["other"] = result.task.other;
+  if (result.task.visit > 0) json["visit"] = result.task.visit;
   if (result.value > 0)
     json.update({{"value", result.value},
                  {"low", result.low},
@@ -85,7 +88,8 @@ std::optional<Result> result_in(const std::string& line) {
   if (!quantity || !whole_in(json, "group", 0, result.task.group) ||
       !whole_in(json, "node", 0, result.task.node) ||
       !whole_in(json, "threads", 1, result.task.threads) ||
-      (json.contains("other") && !whole_in(json, "other", 0, result.task.other)))
+      (json.contains("other") && !whole_in(json, "other", 0, result.task.other)) ||
+      (json.contains("visit") && !whole_in(json, "visit", 1, result.task.visit)))
     return {};
   result.task.quantity = *quantity;
   result.problem = text_in(json, "problem");
@@ -102,7 +106,8 @@ std::optional<Result> result_in(const std::string& line) {
   return result;
 }
 
-Parsed<ResultFile> ResultFile::open(const std::string& path, const std::string& subject) {
+Parsed<ResultFile> ResultFile::open(const std::string& path, const std::string& subject,
+                                    const std::string& date) {
   using Outcome = Parsed<ResultFile>;
   ResultFile results;
   results.path_ = path;
@@ -115,20 +120,32 @@ Parsed<ResultFile> ResultFile::open(const std::string& path, const std::string& 
   if (file < 0) return unwritable();
   if (::flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     return Outcome::failure(path + ": another omptier calibrate writes to it; wait for its end");
-  const std::string text = all_of(file), head = head_of(subject);
-  std::size_t whole = 0;
-  if (text.starts_with(head)) {
-    whole = head.size();
-    for (std::size_t end = 0; (end = text.find('\n', whole)) != text.npos; whole = end + 1) {
-      auto result = result_in(text.substr(whole, end - whole));
-      if (!result) break;
-      results.known_.push_back(std::move(*result));
-    }
-  }
+  const std::string text = all_of(file);
+  if (!text.starts_with(k_head_begin) && !k_head_begin.starts_with(text))
+    return Outcome::failure(path + ": is no file of omptier calibrate, which keeps results there; "
+                                   "move it away, or name another file (-o)");
+  const std::size_t whole = results.take_known(text, subject);
+  results.begun_ = whole == 0 ? date : results.begun_;
   if (::ftruncate(file, static_cast<off_t>(whole)) != 0 || ::lseek(file, 0, SEEK_END) < 0 ||
-      (whole == 0 && !write_whole(file, head)))
+      (whole == 0 && !write_whole(file, head_of(subject, date))))
     return unwritable();
   return results;
+}
+
+// Returns the bytes of whole lines; 0 = it is of another subject.
+std::size_t ResultFile::take_known(const std::string& text, const std::string& subject) {
+  const std::size_t head = text.find('\n');
+  if (head == text.npos) return 0;
+  const Json json = Json::parse(text.begin(), text.begin() + std::ptrdiff_t(head), nullptr, false);
+  if (!json.is_object() || text_in(json, "omptier_calibration") != subject) return 0;
+  begun_ = text_in(json, "begun");
+  std::size_t whole = head + 1;
+  for (std::size_t end = 0; (end = text.find('\n', whole)) != text.npos; whole = end + 1) {
+    auto result = result_in(text.substr(whole, end - whole));
+    if (!result) break;
+    known_.push_back(std::move(*result));
+  }
+  return whole;
 }
 
 std::optional<Result> ResultFile::find(const Task& task) const {
@@ -138,7 +155,12 @@ std::optional<Result> ResultFile::find(const Task& task) const {
 }
 
 bool ResultFile::append(const Result& result) {
-  return write_whole(file_.get(), line_of(result));
+  const off_t end = ::lseek(file_.get(), 0, SEEK_CUR);
+  if (write_whole(file_.get(), line_of(result))) return true;
+  const int why = errno;
+  if (end >= 0 && ::ftruncate(file_.get(), end) == 0) ::lseek(file_.get(), end, SEEK_SET);
+  errno = why;
+  return false;
 }
 
 void ResultFile::remove() {

@@ -45,6 +45,14 @@ public:
       add(bandwidth, group, node, cpus(group));
   }
 
+  void add_visit(bool nearest, unsigned visit) {
+    const std::size_t begin = tasks_.size();
+    for_pairs(nearest, [&](unsigned group, unsigned node) { add_figures(group, node); });
+    for_pairs(nearest, [&](unsigned group, unsigned node) { add_further_figures(group, node); });
+    for (std::size_t i = begin; i < tasks_.size(); ++i)
+      tasks_[i].visit = visit;
+  }
+
   void add_curves(unsigned group, unsigned node) {
     const unsigned all = cpus(group);
     for (const Quantity quantity :
@@ -85,7 +93,7 @@ private:
     return best;
   }
   void add(Quantity quantity, unsigned group, unsigned node, unsigned threads, int other = -1) {
-    tasks_.push_back({quantity, group, node, threads, other});
+    tasks_.push_back({quantity, group, node, threads, other, 0});
   }
 
   const Platform& platform_;
@@ -96,10 +104,11 @@ private:
 
 } // namespace
 
-std::vector<CpuGroup> cpu_groups(const Platform& platform, const std::vector<unsigned>& allowed) {
+std::vector<CpuGroup> cpu_groups(const Platform& platform, const std::vector<unsigned>& allowed,
+                                 double quota) {
   std::vector<CpuGroup> groups;
   for (const Node& node : platform.nodes) {
-    CpuGroup group{node.cpus, {}};
+    CpuGroup group{node.cpus, {}, quota};
     std::ranges::set_intersection(node.cpus, allowed, std::back_inserter(group.usable));
     if (!group.usable.empty()) groups.push_back(std::move(group));
   }
@@ -118,11 +127,9 @@ std::vector<Task> make_task_list(const Platform& platform, const std::vector<Cpu
                                  const std::vector<unsigned>& nodes, bool quick) {
   if (groups.empty()) return {};
   TaskList list(platform, groups, nodes);
-  for (const bool nearest : {true, false}) {
-    list.for_pairs(nearest, [&](unsigned group, unsigned node) { list.add_figures(group, node); });
-    list.for_pairs(nearest,
-                   [&](unsigned group, unsigned node) { list.add_further_figures(group, node); });
-  }
+  for (const bool nearest : {true, false})
+    for (const unsigned visit : {0u, 1u})
+      list.add_visit(nearest, visit);
   if (quick) return list.take();
   list.for_pairs(true, [&](unsigned group, unsigned node) { list.add_curves(group, node); });
   list.add_pairs_of_nodes();

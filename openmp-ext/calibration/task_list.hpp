@@ -16,15 +16,18 @@ namespace omptier {
 struct CpuGroup {
   std::vector<unsigned> all;    // as the machine has them
   std::vector<unsigned> usable; // by this process; ascending, never empty
+  double quota = 0;             // processors' worth of time that control groups allow; 0 = no limit
 };
 
 // Of those nodes that have processors which this process may use.
-std::vector<CpuGroup> cpu_groups(const Platform& platform, const std::vector<unsigned>& allowed);
+std::vector<CpuGroup> cpu_groups(const Platform& platform, const std::vector<unsigned>& allowed,
+                                 double quota = 0);
 
 // 1, 2, 4, … and all.
 std::vector<unsigned> thread_counts(unsigned cpus);
 
-// Of the nodes that can be measured.
+// Of the nodes that can be measured. What becomes a figure is visited twice, with the other nodes'
+// figures in between.
 std::vector<Task> make_task_list(const Platform& platform, const std::vector<CpuGroup>& groups,
                                  const std::vector<unsigned>& nodes, bool quick);
 

@@ -3,6 +3,7 @@
 // See calibrate_text.hpp.
 #include "cli/calibrate_text.hpp"
 
+#include "base/os.hpp"
 #include "calibration/result_file.hpp"
 #include "cli/table.hpp"
 #include "platform/describe.hpp"
@@ -85,13 +86,25 @@ std::string value_of(const Result* result) {
   return is_trusted(*result) ? text : text + " ?";
 }
 
+// Whether anything was measured that --quick leaves out.
+bool has_curve(const Calibrated& found, const PairOutcome& pair, unsigned all) {
+  return std::ranges::any_of(found.results, [&](const Result& result) {
+    const Task& task = result.task;
+    const bool of_curve = !is_time(task.quantity)
+                              ? task.threads < all || task.quantity == Quantity::strided ||
+                                    task.quantity == Quantity::tiled
+                              : task.quantity == Quantity::loaded_latency;
+    return task.group == pair.group && task.node == pair.node && task.other < 0 && of_curve &&
+           result.value > 0;
+  });
+}
+
 // By threads, where more than one number of them was measured.
 std::string curves_text(const Calibrated& found) {
   std::vector<TableRow> rows;
   for (const PairOutcome& pair : found.pairs) {
     const auto all = static_cast<unsigned>(found.groups[pair.group].usable.size());
-    if (all < 2 || find(found, Quantity::loaded_latency, pair.group, pair.node, all) == nullptr)
-      continue;
+    if (all < 2 || !has_curve(found, pair, all)) continue;
     for (const unsigned threads : thread_counts(all)) {
       TableRow row = {std::to_string(pair.node), kind_of(found, pair.node),
                       std::to_string(threads)};
@@ -121,7 +134,8 @@ std::string pairs_text(const Calibrated& found) {
       text += "nodes " + node + " and " + other + " read at once: " + value_of(&result) + "\n";
     else
       text += "moving a page of " +
-              std::string(result.task.quantity == Quantity::move_huge ? "2 MiB" : "4 KiB") +
+              format_size(result.task.quantity == Quantity::move_huge ? huge_page_size()
+                                                                      : page_size()) +
               " from node " + other + " to " + node + ": " + value_of(&result) + "\n";
   }
   return text.empty() ? text : "\n" + text;
@@ -136,11 +150,16 @@ std::string left_out_text(const Calibrated& found) {
     for (const std::string& name : pair.left_out)
       names += (names.empty() ? "" : ", ") + name;
     if (!names.empty()) text += where + "not used: " + names + "\n";
-    if (!pair.problem.empty()) text += "not measured: " + pair.problem + "\n";
   }
-  if (found.results.size() < found.tasks)
-    text += std::to_string(found.tasks - found.results.size()) + " of " +
-            std::to_string(found.tasks) + " measurements were not begun: --time gives more time\n";
+  std::vector<std::string> problems;
+  for (const Result& result : found.results)
+    if (!result.problem.empty() && std::ranges::find(problems, result.problem) == problems.end())
+      problems.push_back(result.problem);
+  for (const std::string& problem : problems)
+    text += "not measured: " + problem + "\n";
+  if (found.not_begun > 0)
+    text += std::to_string(found.not_begun) + " of " + std::to_string(found.tasks) +
+            " measurements were not begun: --time gives more time\n";
   return text;
 }
 
@@ -157,6 +176,7 @@ std::string calibrated_json(const Calibrated& found, const PlatformFile& written
     Json entry = Json::parse(line_of(result));
     entry["cpus"] = format_numbers(found.groups[result.task.group].all);
     if (result.value > 0) entry["trusted"] = is_trusted(result);
+    if (!result.visits.empty()) entry["visits"] = result.visits;
     results.push_back(std::move(entry));
   }
   Json left_out = Json::array();
@@ -168,7 +188,7 @@ std::string calibrated_json(const Calibrated& found, const PlatformFile& written
   const Json all = {{"version", 1},
                     {"file", file.empty() ? Json(nullptr) : Json(file)},
                     {"platform", Json::parse(write_platform_file(written))},
-                    {"not_begun", found.tasks - found.results.size()},
+                    {"not_begun", found.not_begun},
                     {"not_used", std::move(left_out)},
                     {"results", std::move(results)}};
   return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

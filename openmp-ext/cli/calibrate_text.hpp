@@ -16,7 +16,7 @@ struct Calibrated {
   const std::vector<CpuGroup>& groups;
   const std::vector<Result>& results;
   const std::vector<PairOutcome>& pairs;
-  std::size_t tasks; // of which some may not have been measured
+  std::size_t tasks, not_begun; // because --time was over
 };
 
 // Tables, then a line for each thing that was left out. Ends with a newline.

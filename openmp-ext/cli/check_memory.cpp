@@ -121,12 +121,15 @@ void check_memory(const Platform& platform, Findings& findings) {
   if (!platform.figures_problem.empty())
     findings.limited("memory figures", platform.figures_problem,
                      "OMPTIER_PLATFORM=none uses no such file");
+  const bool measured = std::ranges::all_of(
+      platform.nodes, [](const Node& node) { return node.measured && !node.measured_in_part; });
   if (without_figures.empty())
     findings.works("memory figures",
                    "bandwidth and latency of every node" +
-                       (platform.figures_date.empty() ? std::string(" (ACPI HMAT)")
-                                                      : ", measured on " + platform.figures_date +
-                                                            " (" + platform.figures_file + ")"));
+                       (platform.figures_date.empty()
+                            ? std::string(" (ACPI HMAT)")
+                            : std::string(measured ? ", measured on " : ", in part measured on ") +
+                                  platform.figures_date + " (" + platform.figures_file + ")"));
   else if (platform.nodes.size() == 1)
     findings.works("memory figures", "the firmware gives none (no HMAT); one node needs none");
   else

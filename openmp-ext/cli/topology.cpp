@@ -42,8 +42,13 @@ Json node_json(const Node& node) {
     entry["distance"] = view.distance != 0 ? Json(view.distance) : Json(nullptr);
     views.push_back(std::move(entry));
   }
-  return {{"node", node.number},       {"kind", name_of(node.kind)}, {"rule", node.rule},
-          {"capacity", node.capacity}, {"cpus", node.cpus},          {"measured", node.measured},
+  return {{"node", node.number},
+          {"kind", name_of(node.kind)},
+          {"rule", node.rule},
+          {"capacity", node.capacity},
+          {"cpus", node.cpus},
+          {"measured", node.measured},
+          {"measured_in_part", node.measured_in_part},
           {"from", std::move(views)}};
 }
 

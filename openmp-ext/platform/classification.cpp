@@ -4,7 +4,9 @@
 //
 //   1. OMPTIER_NODES names the node.
 //   2. Origin: an NVDIMM behind its DAX device is NVM, a CXL region is CXL.
-//   3. Write bandwidth below half of read: NVM.
+//   3. Write bandwidth below half of read: NVM. Measured figures show this only of memory without
+//      processors that reads more slowly than the processors' own, and by how much less of its own
+//      read rate it writes: some cores write to any memory at half the rate at which they read.
 //   4. Against DRAM, that is the memory of the processors' own node, seen from the same processors:
 //      read bandwidth at least double: HBM; without processors, about symmetric, not more bandwidth
 //      than DRAM and read latency at least 1.5 times: CXL; all figures within 10 %: DRAM as well.
@@ -13,6 +15,9 @@
 //   5. Memory of processors that nothing above decided: DRAM (the only kind of memory: DRAM unless
 //      the firmware lists HBM only).
 //   6. No figures, but a label of the firmware: what the label means. Else unknown.
+//
+// Figures are compared with such of the same source, measured or the firmware's: with measured ones
+// where both memories have them all.
 //
 // Labels are hints because they are often wrong. Figures are the firmware's too, but a machine with
 // wrong ones would run slowly under every operating system that uses them, so they get corrected.
@@ -60,14 +65,22 @@ struct Comparison {
   Figures other;
 };
 
+enum class Source { measured, firmware };
+
+const std::vector<InitiatorView>& views_by(Source source, const NodeFacts& facts) {
+  if (source == Source::measured) return facts.measured;
+  return facts.measured.empty() ? facts.views : facts.given;
+}
+
 // From where the node itself is fastest.
-Comparison compare(const Candidate& candidate, const std::vector<const Candidate*>& references) {
+Comparison compare_by(Source source, const Candidate& candidate,
+                      const std::vector<const Candidate*>& references) {
   Comparison best;
-  for (const InitiatorView& view : candidate.facts->views) {
+  for (const InitiatorView& view : views_by(source, *candidate.facts)) {
     if (view.figures.read_bandwidth <= best.own.read_bandwidth) continue;
     Comparison here{nullptr, view.figures, {}};
     for (const Candidate* reference : references)
-      for (const InitiatorView& other : reference->facts->views)
+      for (const InitiatorView& other : views_by(source, *reference->facts))
         if (reference != &candidate && share_cpus(view.cpus, other.cpus) &&
             other.figures.read_bandwidth > here.other.read_bandwidth) {
           here.reference = reference;
@@ -76,6 +89,19 @@ Comparison compare(const Candidate& candidate, const std::vector<const Candidate
     if (here.reference != nullptr) best = here;
   }
   return best;
+}
+
+bool has_all(const Figures& figures) {
+  return figures.read_bandwidth > 0 && figures.write_bandwidth > 0 && figures.read_latency > 0 &&
+         figures.write_latency > 0;
+}
+
+Comparison compare(const Candidate& candidate, const std::vector<const Candidate*>& references) {
+  const Comparison measured = compare_by(Source::measured, candidate, references);
+  if (measured.reference != nullptr && has_all(measured.own) && has_all(measured.other))
+    return measured;
+  const Comparison given = compare_by(Source::firmware, candidate, references);
+  return given.reference != nullptr ? given : measured;
 }
 
 bool within(double a, double b, double share) {
@@ -122,22 +148,42 @@ void apply_origins(std::vector<Candidate>& candidates) {
   }
 }
 
-// Some cores write to any memory at half the rate at which they read: what was measured of the
-// processors' own memory says nothing about its kind.
-bool may_show_asymmetry(const Candidate& candidate) {
-  return !candidate.facts->measured || candidate.facts->cpus.empty();
+double write_share(const Figures& figures) {
+  return figures.read_bandwidth > 0 ? figures.write_bandwidth / figures.read_bandwidth : 0;
+}
+
+Figures fastest(const std::vector<InitiatorView>& views) {
+  Figures best;
+  for (const InitiatorView& view : views)
+    if (view.figures.read_bandwidth > best.read_bandwidth) best = view.figures;
+  return best;
+}
+
+// What of a memory's read rate it can be written at, or 0 = not known to be less than half.
+double slow_write_share(const Candidate& candidate, const std::vector<const Candidate*>& owners) {
+  const auto below = [](double share) { return share < k_nvm_write_ratio ? share : 0; };
+  if (candidate.facts->cpus.empty()) {
+    const Comparison seen = compare_by(Source::measured, candidate, owners);
+    const double share = write_share(seen.own), usual = write_share(seen.other);
+    if (seen.reference != nullptr && share > 0 && usual > 0)
+      return share < k_measured_write_ratio * usual &&
+                     seen.own.read_bandwidth < seen.other.read_bandwidth
+                 ? below(share)
+                 : 0;
+  }
+  return below(write_share(fastest(views_by(Source::firmware, *candidate.facts))));
 }
 
 // If this rule made every node NVM, the firmware's figures would be wrong: one kind only.
 void apply_asymmetry(std::vector<Candidate>& candidates) {
   std::vector<std::pair<Candidate*, double>> slow_writers;
+  std::vector<const Candidate*> owners;
+  for (const Candidate& c : candidates)
+    if (!c.facts->cpus.empty()) owners.push_back(&c);
   std::size_t others = 0;
   for (Candidate& c : candidates) {
-    Figures best;
-    for (const InitiatorView& view : c.facts->views)
-      if (view.figures.read_bandwidth > best.read_bandwidth) best = view.figures;
-    const double share = best.read_bandwidth > 0 ? best.write_bandwidth / best.read_bandwidth : 0;
-    if (!decided(c) && may_show_asymmetry(c) && share > 0 && share < k_nvm_write_ratio)
+    const double share = decided(c) ? 0 : slow_write_share(c, owners);
+    if (share > 0)
       slow_writers.emplace_back(&c, share);
     else
       ++others;

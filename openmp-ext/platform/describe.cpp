@@ -75,10 +75,14 @@ std::string aligned(const std::vector<Row>& rows) {
 
 // Nodes by where their figures come from.
 std::string sources_text(const Platform& platform) {
-  std::vector<unsigned> measured, given, unknown;
+  std::vector<unsigned> measured, in_part, given, unknown;
   for (const Node& node : platform.nodes) {
     const bool any = std::ranges::any_of(node.views, has_figures);
-    (node.measured ? measured : any ? given : unknown).push_back(node.number);
+    (node.measured_in_part ? in_part
+     : node.measured       ? measured
+     : any                 ? given
+                           : unknown)
+        .push_back(node.number);
   }
   std::string text;
   const auto add = [&](const std::vector<unsigned>& nodes, const std::string& source) {
@@ -91,6 +95,8 @@ std::string sources_text(const Platform& platform) {
         source;
   };
   add(measured, "measured on " + platform.figures_date + " (omptier calibrate)");
+  add(in_part, "in part measured on " + platform.figures_date +
+                   " (omptier calibrate), the others the firmware's or usual ones");
   add(given, "from the firmware");
   add(unknown,
       "none known, decisions use the usual ones of each kind (omptier calibrate measures)");

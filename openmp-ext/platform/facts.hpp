@@ -27,7 +27,9 @@ struct NodeFacts {
   MemoryOrigin origin = MemoryOrigin::unknown;
   std::string origin_name; // "dax0.0", "region0"
   std::string label;       // hwloc's or the firmware's name for it ("MCDRAM"): a hint only
-  bool measured = false;   // by omptier calibrate: the views' figures are what processors reach
+  // By source, for rules that compare figures: processors may reach less than the firmware says.
+  std::vector<InitiatorView> measured = {}; // by omptier calibrate, nothing else in them
+  std::vector<InitiatorView> given = {}; // the firmware's, of a node with measured ones; else views
 };
 
 struct MachineFacts {

@@ -9,7 +9,6 @@
 #include "platform/describe.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -43,12 +42,6 @@ std::string processor_name(const std::string& root) {
   return read_small_file(root + "/devices/system/cpu/cpu0/regs/identification/midr_el1");
 }
 #endif
-
-// Modules have sizes of few binary digits, of which the kernel leaves a little less.
-std::uint64_t size_of_modules(std::uint64_t bytes) {
-  const std::uint64_t step = std::max<std::uint64_t>(std::bit_floor(bytes) / 8, 1);
-  return (bytes + step - 1) / step * step;
-}
 
 std::uint64_t hash_of(const std::string& text) { // FNV-1a
   std::uint64_t hash = 0xcbf29ce484222325;
@@ -102,10 +95,7 @@ std::string difference_between(const MachineKey& there, const MachineKey& here) 
 }
 
 std::string platform_file_name(const MachineKey& key) {
-  std::string text = key.processor;
-  for (const KeyNode& node : key.nodes)
-    text += ";" + std::to_string(node.number) + ":" + format_numbers(node.cpus) + ":" +
-            std::to_string(size_of_modules(node.bytes));
+  const std::string text = key.processor + ";" + std::to_string(key.nodes.size());
   char name[64];
   std::snprintf(name, sizeof name, "platform-%016llx.json",
                 static_cast<unsigned long long>(hash_of(text)));

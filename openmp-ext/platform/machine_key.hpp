@@ -31,8 +31,10 @@ MachineKey read_machine_key(const std::string& root = "/sys");
 std::string difference_between(const MachineKey& there, const MachineKey& here);
 
 // "platform-0123456789abcdef.json": the name under which a machine's figures are kept, so that
-// machines that share a home directory each have a file. Capacities count rounded up to the size
-// that modules have.
+// machines that share a home directory each have a file. It is of the processor's model and how
+// many nodes have memory. Capacities and processors are left out: they change a little (a virtual
+// machine's memory, processors that are switched off), and then the file must still be found for
+// difference_between() to say so.
 std::string platform_file_name(const MachineKey& key);
 
 } // namespace omptier

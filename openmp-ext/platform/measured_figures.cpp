@@ -36,6 +36,12 @@ void fill_up(InitiatorView& measured, const std::vector<InitiatorView>& known) {
   }
 }
 
+bool lacks_some(const InitiatorView& view) {
+  const Figures& figures = view.figures;
+  return figures.read_latency <= 0 || figures.write_latency <= 0 || figures.read_bandwidth <= 0 ||
+         figures.write_bandwidth <= 0;
+}
+
 bool is_covered(const InitiatorView& view, const std::vector<InitiatorView>& by) {
   return std::ranges::all_of(view.cpus, [&](unsigned cpu) {
     return std::ranges::any_of(by, [&](const InitiatorView& other) {
@@ -66,27 +72,24 @@ FoundPlatformFile find_platform_file() {
   const MachineKey here = read_machine_key();
   if (!named) found.path = usual_file(here, folders);
   if (found.path.empty()) return {};
-  auto read = read_platform_file(found.path);
-  if (!read) {
-    found.problem = read.error() + k_measure_again;
-    return found;
-  }
-  if (const std::string why = difference_between(read->machine, here); !why.empty())
-    found.problem = found.path + ": is of another machine (" + why + ")" + k_measure_again;
-  else
+  auto read = read_platform_file(found.path, &here);
+  if (read)
     found.file = std::move(*read);
+  else
+    found.problem = read.error() + k_measure_again;
   return found;
 }
 
-std::vector<unsigned> apply_measured(const PlatformFile& file, MachineFacts& facts) {
-  std::vector<unsigned> nodes;
+std::vector<MeasuredNode> apply_measured(const PlatformFile& file, MachineFacts& facts) {
+  std::vector<MeasuredNode> nodes;
   for (NodeFacts& node : facts.nodes) {
     std::vector<InitiatorView> views;
     for (const MeasuredView& measured : file.figures)
       if (measured.node == node.number) views.push_back({measured.cpus, measured.figures, 0});
     if (views.empty()) continue;
-    nodes.push_back(node.number);
-    node.measured = true;
+    nodes.push_back({node.number, std::ranges::any_of(views, lacks_some)});
+    node.measured = views;
+    node.given = node.views;
     for (InitiatorView& view : views)
       fill_up(view, node.views);
     const std::size_t measured = views.size();

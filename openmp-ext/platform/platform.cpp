@@ -49,7 +49,8 @@ Parsed<Platform> discover_platform(const DiscoverOptions& options) {
         " has no NUMA node with memory that this process may use (see /proc/self/status, "
         "Mems_allowed_list)");
   Platform platform;
-  std::vector<unsigned> measured;
+  platform.this_machine = read->this_machine;
+  std::vector<MeasuredNode> measured;
   if (read->this_machine && !options.without_measured) {
     const FoundPlatformFile found = find_platform_file();
     platform.figures_file = found.path;
@@ -60,7 +61,11 @@ Parsed<Platform> discover_platform(const DiscoverOptions& options) {
   auto nodes = classify(read->facts, options.forced);
   if (!nodes) return Parsed<Platform>::failure(nodes.error());
   for (Node& node : *nodes)
-    node.measured = std::ranges::binary_search(measured, node.number);
+    if (const auto at = std::ranges::find(measured, node.number, &MeasuredNode::number);
+        at != measured.end()) {
+      node.measured = true;
+      node.measured_in_part = at->in_part;
+    }
   platform.nodes = std::move(*nodes);
   platform.tiers = make_tiers(platform.nodes);
   platform.last_level = read->facts.last_level;

@@ -40,6 +40,7 @@ struct Node {
   std::vector<unsigned> cpus; // processors of this node itself; empty = CPU-less
   std::vector<InitiatorView> views;
   bool measured = false; // figures of a platform file (omptier calibrate) are among its views
+  bool measured_in_part = false; // and some latency or bandwidth is of another source, or unknown
 };
 
 struct Tier {
@@ -61,6 +62,7 @@ struct LastLevel {
 struct Platform {
   std::vector<Node> nodes; // ascending by number
   std::vector<Tier> tiers; // fastest first (mean bandwidth; within 10 % the lower latency)
+  bool this_machine = true;
   LastLevel last_level;    // only of other machines than this one
   std::string fingerprint; // changes when kinds, capacities (to 1 %) or figures change
   // The platform file (omptier calibrate) whose figures go before the firmware's; "" = none is

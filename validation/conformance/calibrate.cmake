@@ -2,7 +2,7 @@
 #
 # omptier calibrate measures this machine, whatever its memory is. See calibrate.py.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
-foreach(case IN ITEMS measured resumed refused one_processor)
+foreach(case IN ITEMS measured resumed kept refused one_processor)
   omptier_test(conformance.calibrate.${case}
     COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/calibrate.py ${case}
             --omptier ${CMAKE_BINARY_DIR}/bin/omptier

@@ -96,12 +96,43 @@ def case_resumed(bench):
     check(not os.path.exists("m.json"), "a file of a part was written")
     kept = open("m.json.part").read().splitlines()[1:]
     found = bench.run("calibrate", "--quick", "-o", "m.json", "--json", status=None)
-    check(f"with {len(kept)} measurements" in found.stderr, f"{found.stderr}")
+    check(f"with {len(kept)} measurements, begun on 2" in found.stderr, f"{found.stderr}")
     if found.returncode == 0:
         results = json.loads(found.stdout)["results"]
-        for line, one in zip(kept, results):
-            check(json.loads(line).get("value") == one.get("value"), f"{line} was measured again: {one}")
+        for line in map(json.loads, kept):
+            [one] = [one for one in results if all(one[name] == line[name] for name in
+                                                   ("quantity", "group", "node", "threads"))]
+            visits = one.get("visits", [one.get("value")])
+            check(visits[line.get("visit", 0)] == line.get("value"), f"{line} was measured again: {one}")
     check(not os.path.exists("m.json.part"), "what is done is kept")
+
+
+def case_kept(bench):
+    """What a run does not measure is kept of the run before, with its date; no failure loses what was measured."""
+    first = bench.calibrated("-o", "m.json")
+    if first is None:
+        return
+    figures = first["platform"]["figures"][0]
+    cpu = figures["cpus"].split(",")[0].split("-")[0]
+    if cpu == figures["cpus"]:
+        print("one processor: nothing that the next run does not measure")
+        return
+    old = {"cpus": cpu, "node": figures["node"], "read_latency": 77.0}
+    with open("m.json", "w") as file:
+        json.dump({**first["platform"], "measured": "2001-01-01", "figures": [old]}, file)
+    os.mkdir("m.json.new")  # so the file cannot be written
+    done = bench.run(*QUICK, "-o", "m.json", status=None)
+    if "no figure was measured with confidence" in done.stderr:
+        return
+    check(done.returncode == 125 and "m.json.new: cannot be written" in done.stderr, done.stderr)
+    check("read lat." in done.stdout and "written to" not in done.stdout, done.stdout)
+    check(os.path.exists("m.json.part"), "what was measured is lost")
+    os.rmdir("m.json.new")
+    done = bench.run(*QUICK, "-o", "m.json")
+    check("goes on where it was interrupted" in done.stderr, done.stderr)
+    check("1 figure without confidence now is kept as measured before, on 2001-01-01" in done.stderr, done.stderr)
+    check(f"OMPTIER_PLATFORM={os.getcwd()}/m.json" in done.stdout, done.stdout)
+    check({**old, "earlier": {"read_latency": "2001-01-01"}} in json.load(open("m.json"))["figures"], "it is not kept")
 
 
 def case_refused(bench):
@@ -110,6 +141,13 @@ def case_refused(bench):
         done = bench.run("calibrate", *words, status=status, **variables)
         check(said in done.stderr and done.stderr.count("\n") == 1 and not done.stdout, f"{words}: {done.stderr}")
     refused("--quick", status=2, said="HWLOC_XMLFILE describes another machine", HWLOC_XMLFILE="m.xml")
+    refused("--quick", status=2, said="HWLOC_SYNTHETIC describes another machine", HWLOC_SYNTHETIC="node:2 pu:2")
+    refused("-o", "-", status=2, said="a platform file is read from a file")
+    refused("--time", "nan", status=2, said="must be a number of minutes")
+    with open("mine.part", "w") as file:
+        file.write("a thesis\n")
+    refused("-o", "mine", status=2, said="is no file of omptier calibrate")
+    check(open("mine.part").read() == "a thesis\n", "a file of the user's was changed")
     refused("-o", "/nonexistent/m.json", status=2, said="there is no folder")
     refused("-o", ".", status=2, said="this is a folder")
     refused("--xml", "/nonexistent/m.xml", "-o", "m.json", status=2, said="there is no folder")

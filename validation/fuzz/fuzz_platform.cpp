@@ -22,8 +22,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   MachineFacts facts;
   for (const KeyNode& node : file->machine.nodes)
     facts.nodes.push_back({node.number, node.bytes, node.cpus, {}, MemoryOrigin::unknown, {}, {}});
-  for (const unsigned node : apply_measured(*file, facts))
-    if (facts.node(node) == nullptr || facts.node(node)->views.empty())
+  for (const MeasuredNode& node : apply_measured(*file, facts))
+    if (facts.node(node.number) == nullptr || facts.node(node.number)->views.empty())
       wrong("a measured node has no figures:", written);
   for (const NodeFacts& node : facts.nodes)
     for (const InitiatorView& view : node.views)

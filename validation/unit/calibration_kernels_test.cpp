@@ -5,6 +5,7 @@
 #include "calibration/kernels.hpp"
 #include "calibration/measure.hpp"
 #include "calibration/node_memory.hpp"
+#include "calibration/processors.hpp"
 
 #include <algorithm>
 #include <gtest/gtest.h>
@@ -33,6 +34,14 @@ TEST_F(Words, LinksAreOneCycleThroughAllLines) {
   }
   stretch_.words[0] = 0;
   EXPECT_FALSE(is_one_cycle(stretch_.words));
+}
+
+TEST_F(Words, NearlyAllLinesAreLinkedWhateverTheirNumber) {
+  for (std::size_t lines = 1; lines <= k_words / k_words_of_line; lines += 1 + lines / 7) {
+    link_lines(stretch_.words.first(lines * k_words_of_line));
+    EXPECT_TRUE(is_one_cycle(stretch_.words.first(lines * k_words_of_line))) << lines;
+    EXPECT_GT(17 * linked_lines(lines * k_words_of_line), 16 * lines) << lines;
+  }
 }
 
 TEST_F(Words, NeighboursInTheCycleLieFarApart) {
@@ -81,6 +90,23 @@ TEST_F(Words, WritesStoreWholeLinesAndCopiesCopy) {
     bytes += copy_block(stretch_);
   for (std::size_t at = 0; at < k_words / 2; at += k_words_of_line)
     ASSERT_EQ(stretch_.words[k_words / 2 + at], stretch_.words[at]) << at;
+  std::iota(stretch_.words.begin() + k_words / 2, stretch_.words.end(), std::uint64_t{7});
+  for (std::size_t bytes = 0; bytes < k_words * 8;)
+    bytes += copy_block(stretch_); // and back
+  for (std::size_t at = 0; at < k_words / 2; at += k_words_of_line)
+    ASSERT_EQ(stretch_.words[at], at + 7) << at;
+}
+
+TEST_F(Words, RoundsOfStridedReadsComeToLinesOfTheirOwn) {
+  constexpr std::size_t k_blocks = 16 + 3 * 15; // rounds after the first end a block earlier
+  for (std::size_t offset = 0; offset < 4; ++offset) {
+    for (std::size_t line = 0; line < k_words / k_words_of_line; ++line)
+      stretch_.words[line * k_words_of_line] = line % 4 == offset ? 1 : 0;
+    stretch_.result = stretch_.at = 0;
+    for (std::size_t block = 0; block < k_blocks; ++block)
+      strided_block(stretch_);
+    EXPECT_EQ(stretch_.result, offset == 0 ? 16 * 128u : 15 * 128u) << offset;
+  }
 }
 
 TEST_F(Words, GathersAndTilesComeToEveryPlaceOnce) {

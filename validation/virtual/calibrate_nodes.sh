@@ -5,7 +5,7 @@
 set -u
 omptier=$1
 OMPTIER_PLATFORM=/tmp/platform.json
-"$omptier" calibrate --quick --time 0.25 --json -o $OMPTIER_PLATFORM > /tmp/found
+"$omptier" calibrate --quick --time 0.5 --json -o $OMPTIER_PLATFORM > /tmp/found
 status=$?
 cat /tmp/found
 [ "$(grep -A 9 '"quantity": "read-latency"' /tmp/found | grep -c '"value"')" = 3 ] || exit 1

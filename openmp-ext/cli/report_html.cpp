@@ -16,7 +16,7 @@ namespace omptier {
 namespace {
 
 constexpr std::size_t k_most_sites = 400, k_least_sites = 25;
-constexpr std::size_t k_most_bytes = 3u << 20; // of the numbers; the library has less than one more
+constexpr std::size_t k_most_bytes = 3u << 20; // of the numbers; the library has one more
 constexpr std::size_t k_most_parts = 16;       // of each list of an object
 constexpr std::size_t k_most_moves = 400, k_most_functions = 60;
 

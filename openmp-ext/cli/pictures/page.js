@@ -1,306 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The page from top to bottom: what ran, then one section for each picture. A section's title says
-// in one sentence what its picture tells; below it stand the numbers. Sites that the page leaves
-// out are null.
+// The page from top to bottom: what ran, then the sections. In the profile's numbers, sites that
+// the page leaves out are null.
 
 const profile = JSON.parse(document.getElementById("profile").textContent);
 const whatFell = {
-  time : "the time",
-  accesses : "the accesses",
-  misses : "the misses"
+  time: "the time",
+  accesses: "the accesses",
+  misses: "the misses"
 }[profile.measure];
-const sites = profile.sites.flatMap((site, number) => site ? [ {...site, number} ] : []);
+const sites = profile.sites.flatMap((site, number) => site ? [{...site, number}] : []);
 const leftOut = profile.sites.length - sites.length;
 
 function nameOf(site) {
   return profile.sites[site] ? profile.sites[site].label : "an object that this page leaves out";
 }
 
-function section(title, parts) {
-  document.querySelector("main").append(
-      element("section", {}, element("h2", {textContent : title}), ...parts));
-}
-
-const shareColumns =
-    whole => [{title : "share of " + whole, of : row => row.share, as : percentText},
-              {title : "95 %", of : row => row.low, as : (low, row) => intervalText(row)},
-];
-
 function head() {
   const run = profile.runs[0];
   const program = run.command_line || run.program;
-  document.title = program.split("/").pop() + ": omptier report";
+  document.title = run.program.split("/").pop() + ": omptier report";
   const facts = [
-    [ "ran for", timeText(profile.nanoseconds) ], [ "threads", countText(profile.threads) ],
-    [ "samples of " + profile.measure, countText(profile.samples) ], [ "source", run.source ],
-    [ "on", run.host ],
-    [ "at", run.wall_clock_start ? new Date(run.wall_clock_start * 1000).toLocaleString() : "-" ],
-    [ "objects", countText(profile.sites.length) ]
+    ["ran for", timeText(profile.nanoseconds)], ["threads", countText(profile.threads)],
+    ["samples of " + profile.measure, countText(profile.samples)], ["source", run.source],
+    ["on", run.host],
+    ["at", run.wall_clock_start ? new Date(run.wall_clock_start * 1000).toLocaleString() : "-"],
+    ["objects", countText(profile.sites.length)]
   ];
-  if (profile.runs.length > 1) facts.push([ "profiles", countText(profile.runs.length) ]);
+  if (profile.runs.length > 1) facts.push(["profiles", countText(profile.runs.length)]);
   const list = element(
-      "dl", {className : "facts"},
-      ...facts.map(([ name, text ]) => element("div", {}, element("dt", {textContent : name}),
-                                               element("dd", {textContent : text}))));
-  document.querySelector("header").append(element("h1", {textContent : program}), list);
-  const notes = [...profile.notes ];
+      "dl", {className: "facts"},
+      ...facts.map(
+          ([name, text]) => element(
+              "div", {}, element("dt", {textContent: name}), element("dd", {textContent: text}))));
+  document.querySelector("header").append(element("h1", {textContent: program}), list);
+  const notes = [...profile.notes];
   if (profile.worst_error > 0)
-    notes.push("Shares may be off by " + roundPercent(profile.worst_error) +
-               " beside their intervals: what this source of samples cannot tell apart.");
+    notes.push(
+        "Shares may be off by " + roundPercent(profile.worst_error) +
+        " beside their intervals: what this source of samples cannot tell apart.");
   if (leftOut > 0)
-    notes.push("Shown are the " + countText(sites.length) +
-               " objects with most samples or most bytes; " + countText(leftOut) +
-               " more are counted together. omptier report --json has all.");
+    notes.push(
+        "Shown are the " + countText(sites.length) + " objects with most samples or most bytes; " +
+        countText(leftOut) + " more are counted together. omptier report --json has all.");
   if (notes.length)
-    document.querySelector("header").append(
-        element("ul", {className : "notes faint"},
-                ...notes.map(note => element("li", {textContent : note}))));
+    document.querySelector("header").append(element(
+        "ul", {className: "notes faint"},
+        ...notes.map(note => element("li", {textContent: note}))));
 }
 
-function densestSection() {
-  const steps = profile.densest;
-  if (!steps.length || steps[steps.length - 1].share <= 0) return;
-  const last = steps[steps.length - 1];
-  const reached = steps.find(step => step.share >= 0.9 * last.share);
-  const sentence = countText(reached.sites) + " of " + countOf(last.sites, "object") + ", " +
-                   roundPercent(reached.bytes / last.bytes) + " of the bytes (" +
-                   sizeText(reached.bytes) + "), take " + roundPercent(reached.share) + " of " +
-                   whatFell;
-  section(sentence, [
-    element("p", {
-      className : "faint",
-      textContent :
-          "How much memory the hottest objects need: objects in order of their " +
-              "share per byte, each at its largest. The band is the 95 % interval." +
-              (last.share < 0.97 ? " The rest of " + whatFell +
-                                       " fell on stacks, small objects and what was not recorded."
-                                 : "")
-    }),
-    picture("densest", sentence, curve(steps, reached, whatFell)),
-    folded(
-        "The same as a table",
-        tableOf("densest-table", "Objects together, hottest per byte first",
-                [
-                  {title : "last added", words : true, of : row => nameOf(row.site)},
-                  {title : "objects", of : row => row.sites, as : countText},
-                  {title : "bytes", of : row => row.bytes, as : sizeText}, ...shareColumns(whatFell)
-                ],
-                steps)),
-  ]);
-}
-
-const patternText = site => site.pattern && site.pattern !== "unknown" ? site.pattern : null;
-
-function objectColumns() {
-  const columns = [
-    {title : "object", words : true, of : site => site.label}, ...shareColumns(whatFell),
-    {title : "most bytes", of : site => site.bytes_peak || null, as : sizeText},
-    {title : "blocks", of : site => site.objects || null, as : countText},
-    {title : "stores", of : site => site.write_share, as : percentText},
-    {title : "pattern", words : true, of : patternText},
-    {title : "hot part", of : site => site.hot_part, as : percentText},
-    {title : "latency", of : site => site.mean_latency || null, as : timeText},
-    {title : "samples", of : site => site.samples, as : countText}
-  ];
-  return columns.filter(column => sites.some(site => (column.of(site) ?? null) !== null));
-}
-
-// What has no tile: too many objects, or left out of the page.
-function othersOf(tiles) {
-  const last = profile.densest[profile.densest.length - 1];
-  const sum = of => tiles.reduce((all, site) => all + of(site), 0);
-  return {
-    objects : last.sites - tiles.length,
-    bytes : last.bytes - sum(site => site.bytes_peak),
-    share : Math.max(0, last.share - sum(site => site.share))
-  };
-}
-
-const hasBytes = site =>
-    !["stacks", "heap", "constants"].includes(site.kind) && site.bytes_peak > 0;
-
-function treemapSection() {
-  if (!profile.densest.length) return;
-  const last = profile.densest[profile.densest.length - 1];
-  const tiles =
-      sites.filter(hasBytes).sort((a, b) => b.bytes_peak - a.bytes_peak).slice(0, mostTiles);
-  const unused = sites.filter(site => hasBytes(site) && site.share <= 0);
-  const largest = tiles[0];
-  let sentence = largest.label +
-                 " is the largest object: " + roundPercent(largest.bytes_peak / last.bytes) +
-                 " of the bytes, " + roundPercent(largest.share) + " of " + whatFell;
-  if (unused.length)
-    sentence += "; no sample fell on " +
-                roundPercent(unused.reduce((sum, site) => sum + site.bytes_peak, 0) / last.bytes) +
-                " of the bytes";
-  section(sentence, [
-    element("p", {
-      className : "faint",
-      textContent :
-          "Each area is an object at its largest, its colour how much one byte of it gets of " +
-              whatFell + "."
-    }),
-    picture("treemap", sentence,
-            treemap(tiles, othersOf(tiles), last.bytes > 0 ? last.share / last.bytes : 0)),
-    ...tableOf("objects-table",
-               "Objects, most samples first" +
-                   (leftOut ? ", without " + countOf(leftOut, "other") : ""),
-               objectColumns(), sites),
-  ]);
-}
-
-function timeSection() {
-  const {live, nanoseconds, accesses} = profile.over_time;
-  if (nanoseconds <= 0 || !(live.bytes.some(bytes => bytes > 0) || accesses.sites.length)) return;
-  const peak = Math.max(...live.bytes), step = live.bytes.indexOf(peak);
-  let sentence = "At most " + sizeText(peak) + " were alive at once, " +
-                 timeText((step + 0.5) * nanoseconds / profile.over_time.steps) +
-                 " after the start";
-  if (profile.moves.length)
-    sentence += "; " + sizeText(profile.moves.reduce((sum, move) => sum + move.bytes, 0)) +
-                " were moved between kinds of memory";
-  section(sentence, [
-    element("p", { className: "faint", textContent: "The run from left to right. A cell is darker (brighter in dark colours) " +
-      "the more of its time the region ran, or the more of " + whatFell + " fell on the object." }),
-    picture("time", sentence, timeLine()),
-    folded("Phases and regions as a table", tableOf("regions-table", "Named phases, regions, stretches between barriers", [
-      { title: "part of the run", words: true, of: row => row.label }, ...shareColumns(whatFell),
-      { title: "time", of: row => row.nanoseconds || null, as: timeText },
-      { title: "entries", of: row => row.entries || null, as: countText },
-      { title: "threads", of: row => row.threads || null, as: countText }],
-      [...profile.phases.filter(phase => phase.kind === "named"), ...profile.regions,
-       ...profile.phases.filter(phase => phase.kind !== "named")])),
-    ...(profile.moves.length ? [folded("Moves as a table", tableOf("moves-table", "Pages moved", [
-      { title: "object", words: true, of: move => move.site === undefined ? "-" : nameOf(move.site) },
-      { title: "at", of: move => move.begin, as: timeText }, { title: "bytes", of: move => move.bytes, as: sizeText },
-      { title: "from", words: true, of: move => move.from }, { title: "to", words: true, of: move => move.to },
-      { title: "took", of: move => move.seconds * 1e9, as: timeText }], profile.moves))] : []),
-  ]);
-}
-
-// listOf: "regions" or "phases".
-function partsSection(listOf, what) {
-  const parts = profile[listOf]
-                    .map((part, number) => ({...part, number}))
-                    .filter(part => part.samples > 0)
-                    .sort((a, b) => b.share - a.share)
-                    .slice(0, 8);
-  const rows = sites.filter(site => (site[listOf] ?? []).length).slice(0, 16);
-  if (parts.length < 2 || !rows.length) return;
-  const hottest = parts[0];
-  const inIt = site =>
-      (site[listOf] ?? []).find(part => part[listOf.slice(0, -1)] === hottest.number)?.share ?? 0;
-  const first = rows.reduce((best, site) => inIt(site) > inIt(best) ? site : best);
-  const sentence = hottest.label + " takes " + roundPercent(hottest.share) + " of " + whatFell +
-                   ", " + roundPercent(inIt(first)) + " of that on " + first.label;
-  section(sentence, [
-    element("p", { className: "faint", textContent: "Objects against " + what + ": the part of " + whatFell +
-      " there that fell on the object." }),
-    picture(listOf, sentence, objectsByPart(rows, parts, listOf)),
-    folded("The same as a table", tableOf(listOf + "-parts-table", "Objects in " + what, [
-      { title: "object", words: true, of: row => row.site.label },
-      { title: "in", words: true, of: row => profile[listOf][row.part[listOf.slice(0, -1)]].label },
-      ...shareColumns(whatFell + " there").map(column => ({ ...column, of: row => column.of(row.part),
-        as: (value, row) => column.as(value, row.part) })),
-      { title: "samples", of: row => row.part.samples, as: countText }],
-      rows.flatMap(site => site[listOf].map(part => ({ site, part }))))),
-  ]);
-}
-
-function rangesSection() {
-  const objects = profile.over_time.accesses.sites.filter(
-      of => of.ranges.some(list => list.length) && nameOf(of.site) &&
-            hasBytes(profile.sites[of.site]));
-  if (!objects.length) return;
-  const concentrated = objects.map(of => profile.sites[of.site])
-                           .filter(site => site.hot_part !== undefined)
-                           .sort((a, b) => a.hot_part - b.hot_part)[0];
-  const sentence = concentrated
-                       ? "Nine tenths of what falls on " + concentrated.label + " fall on " +
-                             roundPercent(concentrated.hot_part) + " of its memory"
-                       : "Where in the objects " + whatFell + " fell";
-  const choice = element(
-      "select", {id : "ranges-of"},
-      ...objects.map((of, i) => element("option", {value : i, textContent : nameOf(of.site)})));
-  const start = Math.max(0, objects.findIndex(of => profile.sites[of.site] === concentrated));
-  choice.value = start;
-  const place = picture("ranges", sentence, rangesOverTime(objects[start]));
-  const entry = drawn[drawn.length - 1];
-  choice.onchange = () => {
-    entry.specification = rangesOverTime(objects[choice.value]);
-    redraw(entry);
-  };
-  section(sentence, [
-    element("p", { className: "faint", textContent: "Which ranges of an object's blocks were accessed when. The 16 objects with " +
-      "most samples can be chosen." }),
-    element("label", {}, "Object: ", choice), place,
-    folded("The hottest ranges as a table", tableOf("ranges-table", "Ranges that take nine tenths of an object's samples", [
-      { title: "object", words: true, of: row => row.site.label },
-      { title: "begins at", of: row => row.range.begin, as: percentText },
-      { title: "ends at", of: row => row.range.end, as: percentText },
-      { title: "share of the object's samples", of: row => row.range.share, as: percentText }],
-      objects.flatMap(of => profile.sites[of.site].hot_ranges.map(range => ({ site: profile.sites[of.site], range }))))),
-  ]);
-}
-
-function linesSection() {
-  const rows =
-      sites
-          .flatMap(
-              site =>
-                  (site.lines ?? [])
-                      .filter(line => line.samples > 0)
-                      .map(line => ({
-                             site,
-                             line,
-                             share : line.share * site.share,
-                             place : line.line ? line.file.split("/").pop() + ":" + line.line : null
-                           })))
-          .sort((a, b) => b.share - a.share)
-          .slice(0, 200);
-  if (!rows.length) return;
-  const first = rows[0];
-  section((first.place ? first.line.function + " (" + first.place + ")" : first.line.function) +
-              " gets " + roundPercent(first.share) + " of " + whatFell + " by accessing " +
-              first.site.label,
-          [...tableOf("lines-table", "Source lines by the objects that they access",
-                      [
-                        {title : "function", words : true, of : row => row.line.function},
-                        {title : "line", words : true, of : row => row.place},
-                        {title : "object", words : true, of : row => row.site.label},
-                        {title : "share of " + whatFell, of : row => row.share, as : percentText},
-                        {title : "of the object's", of : row => row.line.share, as : percentText},
-                        {title : "samples", of : row => row.line.samples, as : countText}, {
-                          title : "does",
-                          words : true,
-                          of : row => [row.line.loads && "loads", row.line.stores && "stores"]
-                                          .filter(Boolean)
-                                          .join(", ")
-                        }
-                      ],
-                      rows) ]);
-}
-
-function ranksSection() {
-  const ranks = profile.ranks;
-  if (ranks.length < 2) return;
-  const mean = ranks.reduce((sum, rank) => sum + rank.weight, 0) / ranks.length;
-  const most = ranks.reduce((a, b) => b.weight > a.weight ? b : a);
-  const shown =
-      [...ranks ].sort((a, b) => b.weight - a.weight).slice(0, 32).sort((a, b) => a.rank - b.rank);
-  const sentence = "Rank " + most.rank + " has " +
-                   (mean > 0 ? (most.weight / mean).toFixed(2) : "-") + " times the mean of " +
-                   whatFell + " of " + countOf(ranks.length, "rank");
-  section(sentence, [
-    picture("ranks", sentence, rankBars(shown)),
-    folded("The same as a table", tableOf("ranks-table", "Ranks", [
-      { title: "rank", of: rank => rank.rank }, { title: "host", words: true, of: rank => rank.host },
-      { title: "against the mean", of: rank => mean > 0 ? rank.weight / mean : null, as: value => value.toFixed(2) },
-      { title: "most bytes", of: rank => rank.bytes_peak, as: sizeText },
-      { title: "ran for", of: rank => rank.nanoseconds, as: timeText },
-      { title: "samples", of: rank => rank.samples, as: countText }], ranks)),
-  ]);
+function foot() {
+  const text = "Written by omptier report --html; the numbers are those of omptier report --json. " +
+      "What the words mean: omptier help profiling. Drawn by Vega and Vega-Lite; their licenses " +
+      "are in this page's source.";
+  document.querySelector("footer").append(element("p", {className: "faint", textContent: text}));
 }
 
 head();
@@ -312,13 +65,7 @@ partsSection("phases", "phases and stretches between barriers");
 rangesSection();
 linesSection();
 ranksSection();
-document.querySelector("footer").append(element("p", {
-  className : "faint",
-  textContent :
-      "Written by omptier report --html; " +
-          "the numbers are those of omptier report --json. What the words mean: omptier help profiling. Pictures: Vega " +
-          vega.version + ", Vega-Lite " + vegaLite.version + " (licenses: in this page's source)."
-}));
+foot();
 drawAll().then(() => {
   performance.mark("drawn");
   document.body.dataset.drawn = drawn.length;

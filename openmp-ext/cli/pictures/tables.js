@@ -13,11 +13,11 @@ function element(name, properties = {}, ...inside) {
 
 function cellOf(column, row, first) {
   const value = column.of(row);
-  const text = value === null || value === undefined ? "-"
-               : column.as                           ? column.as(value, row)
-                                                     : String(value);
+  const text = value === null || value === undefined ? "-" :
+      column.as                                      ? column.as(value, row) :
+                                                       String(value);
   const cell =
-      element(first ? "th" : "td", {textContent : text, className : column.words ? "words" : ""});
+      element(first ? "th" : "td", {textContent: text, className: column.words ? "words" : ""});
   if (first) cell.scope = "row";
   if (typeof value === "number") cell.dataset.value = value;
   return cell;
@@ -40,38 +40,39 @@ function tableOf(id, caption, columns, rows) {
   const body = element("tbody"), heads = element("tr");
   let most = rowsAtFirst;
   columns.forEach((column, number) => {
-    const head = element("th", {scope : "col", className : column.words ? "words" : ""});
-    const button = element("button", {type : "button", title : "sort", textContent : column.title});
+    const head = element("th", {scope: "col", className: column.words ? "words" : ""});
+    const button = element("button", {type: "button", title: "sort", textContent: column.title});
     button.onclick = () => {
       const falls = column.words ? head.ariaSort === "ascending" : head.ariaSort !== "descending";
-      for (const other of heads.children)
-        other.ariaSort = "none";
+      for (const other of heads.children) other.ariaSort = "none";
       head.ariaSort = falls ? "descending" : "ascending";
-      rows = [...rows ].sort((a, b) => compare(column.of(a), column.of(b), falls));
+      rows = [...rows].sort((a, b) => compare(column.of(a), column.of(b), falls));
       fillRows(body, columns, rows, most);
     };
     head.append(button);
     heads.append(head);
   });
   fillRows(body, columns, rows, most);
-  const whole = element("div", {className : "scrolls", tabIndex : 0},
-                        element("table", {id}, element("caption", {textContent : caption}),
-                                element("thead", {}, heads), body));
-  if (rows.length <= most) return [ whole ];
+  const whole = element(
+      "div", {className: "scrolls", tabIndex: 0},
+      element(
+          "table", {id}, element("caption", {textContent: caption}), element("thead", {}, heads),
+          body));
+  if (rows.length <= most) return [whole];
   const more = element("button", {
-    type : "button",
-    className : "more",
-    textContent : "Show all " + countText(rows.length) + " rows"
+    type: "button",
+    className: "more",
+    textContent: "Show all " + countText(rows.length) + " rows"
   });
   more.onclick = () => {
     most = Infinity;
     fillRows(body, columns, rows, most);
     more.remove();
   };
-  return [ whole, more ];
+  return [whole, more];
 }
 
 // Folded below a picture that already says it.
 function folded(title, parts) {
-  return element("details", {}, element("summary", {textContent : title}), ...parts);
+  return element("details", {}, element("summary", {textContent: title}), ...parts);
 }

@@ -4,7 +4,6 @@
 # pictures.py <case> --omptier PATH --gcc CC --phases PROGRAM [--screenshots FOLDER]: the page of omptier report --html,
 # opened in a browser. It complains of nothing, asks the network for nothing, has its pictures, fits a narrow window; its
 # tables say what the report's JSON says; it works by keyboard. --screenshots: for people to look at.
-import json
 import pathlib
 import shutil
 import sys

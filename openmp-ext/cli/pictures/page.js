@@ -50,7 +50,8 @@ function head() {
 }
 
 function foot() {
-  const text = "Written by omptier report --html; the numbers are those of omptier report --json. " +
+  const text =
+      "Written by omptier report --html; the numbers are those of omptier report --json. " +
       "What the words mean: omptier help profiling. Drawn by Vega and Vega-Lite; their licenses " +
       "are in this page's source.";
   document.querySelector("footer").append(element("p", {className: "faint", textContent: text}));

@@ -46,13 +46,15 @@ function countOf(count, what) {
   return countText(count) + " " + what + (count === 1 ? "" : "s");
 }
 
-// Names without places in the source, unless that gave two of them one name; what is left alike is
-// numbered, for two rows of one name would be drawn as one.
+// Names without places in the source and scopes, as far as that gives no two of them one name; what
+// is left alike is numbered, for two rows of one name would be drawn as one.
 function shortNames(names) {
   const bare = names.map(name => name.replace(/ \([^()]*\)( #\d+)?$/, "$1"));
+  const last = bare.map(name => name.replace(/^(\w+::)+(?=[\w~])/, ""));
+  const isOnly = (list, i) => list.filter(other => other === list[i]).length === 1;
   const times = new Map();
   return names.map((name, i) => {
-    const shown = bare.filter(other => other === bare[i]).length > 1 ? name : bare[i];
+    const shown = isOnly(last, i) ? last[i] : isOnly(bare, i) ? bare[i] : name;
     times.set(shown, (times.get(shown) ?? 0) + 1);
     return times.get(shown) > 1 ? shown + " #" + times.get(shown) : shown;
   });

@@ -2,6 +2,7 @@
 #
 # A headless Chromium that tests drive over its debugging pipe (the DevTools protocol: JSON messages that end in a null
 # byte). It keeps what a page complains of and what it asks the network for.
+import atexit
 import base64
 import json
 import os
@@ -32,6 +33,7 @@ class Browser:
              "--remote-debugging-pipe"], preexec_fn=pass_pipe, close_fds=False, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, "HOME": str(folder)})
         os.close(theirs), os.close(ours)
+        atexit.register(self.close)
         self.number, self.pending, self.complaints, self.requests, self.loaded = 0, b"", [], [], False
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]

@@ -52,20 +52,19 @@ class Pages(Recorder):
         path = self.folder / "page.html"
         check(path.stat().st_size <= MOST_BYTES, f"{path.stat().st_size} bytes")
         self.browser = browser.Browser(self.folder)
-        for width in 1280, 400:
-            for dark in False, True:
-                self.shown(path, width, dark)
+        took = [self.shown(path, width, dark) for width in (1280, 400) for dark in (False, True)]
+        middle = sum(sorted(took)[1:3]) / 2  # the first one also waits for what the browser does at its start
+        check(middle <= MOST_SECONDS, f"drawn after {took} s")
         self.browser.look(1280)
         return report
 
     def shown(self, path, width, dark):
-        """Opens it: in time, without a complaint, within its width."""
+        """Opens it: without a complaint, within its width. How long it took."""
         self.browser.look(width, dark)
         self.browser.open(path)
         self.browser.wait("document.body && document.body.dataset.drawn > 0", 20)
         took = self.browser.value("performance.getEntriesByType('mark').find(of => of.name === 'drawn').startTime") / 1000
         print(f"{path.name} at {width}{' dark' * dark}: {path.stat().st_size} bytes, drawn after {took:.2f} s")
-        check(took <= MOST_SECONDS, f"drawn after {took} s")
         check(self.browser.complaints == [], f"{self.browser.complaints}")
         check(self.browser.requests == [path.as_uri()], f"asked for {self.browser.requests}")
         room = self.browser.value("document.documentElement.scrollWidth")
@@ -76,6 +75,7 @@ class Pages(Recorder):
         if self.options.screenshots:
             name = f"{self.options.case}-{width}{'-dark' * dark}.png"
             self.browser.screenshot(pathlib.Path(self.options.screenshots) / name)
+        return took
 
     def pictures(self):
         return self.browser.value("[...document.querySelectorAll('.picture')].map(of => of.id)")

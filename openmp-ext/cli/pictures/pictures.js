@@ -64,19 +64,19 @@ function curve(steps, reached, what) {
   };
 }
 
-// ranks: the profile's; two bars each, against the mean.
+// Two bars for each rank: of what fell, and of bytes.
 function rankBars(ranks) {
   const mean = ranks.reduce((sum, rank) => sum + rank.weight, 0) / ranks.length;
-  const values = ranks.map(
-      rank => ({
-        rank: "rank " + rank.rank,
-        times: mean > 0 ? rank.weight / mean : 0,
-        bytes: rank.bytes_peak,
-        tip: "rank " + rank.rank + " on " + rank.host + "\n" +
-            (mean > 0 ? (rank.weight / mean).toFixed(2) : "-") + " times the mean of " + whatFell +
-            "\n" + sizeText(rank.bytes_peak) + " at most, " + timeText(rank.nanoseconds)
-      }));
+  const most = Math.max(...ranks.map(rank => rank.bytes_peak));
+  const tip = (rank, times) => "rank " + rank.rank + " on " + rank.host + "\n" + times.toFixed(2) +
+      " times the mean of " + whatFell + "\n" + sizeText(rank.bytes_peak) + " at most, " +
+      timeText(rank.nanoseconds);
+  const values = ranks.map(rank => {
+    const times = mean > 0 ? rank.weight / mean : 0;
+    return {rank: "rank " + rank.rank, times, bytes: rank.bytes_peak, tip: tip(rank, times)};
+  });
   return (width, colours) => {
+    const ticks = width < narrow ? 3 : 4;
     const bars = (field, title, axis) => ({
       width: Math.max(60, width < narrow ? width - 90 : width / 2 - 90),
       height: {step: 20},
@@ -88,8 +88,8 @@ function rankBars(ranks) {
       }
     });
     const panels = [
-      bars("times", whatFell + ", against the mean", {tickCount: 4}),
-      bars("bytes", "most bytes", {formatType: "sizeText", tickCount: 4})
+      bars("times", whatFell + ", against the mean", {tickCount: ticks}),
+      bars("bytes", "most bytes", {formatType: "sizeText", values: byteTicks(most, ticks)})
     ];
     return {lite: {data: {values}, [width < narrow ? "vconcat" : "hconcat"]: panels}};
   };

@@ -86,10 +86,10 @@ function treemapSection() {
   let sentence = largest.label +
       " is the largest object: " + roundPercent(largest.bytes_peak / last.bytes) +
       " of the bytes, " + roundPercent(largest.share) + " of " + whatFell;
+  const unusedBytes = unused.reduce((sum, site) => sum + site.bytes_peak, 0);
   if (unused.length)
-    sentence += "; no sample fell on " +
-        roundPercent(unused.reduce((sum, site) => sum + site.bytes_peak, 0) / last.bytes) +
-        " of the bytes";
+    sentence += "; no sample fell on " + (leftOut ? "at least " : "") +
+        roundPercent(unusedBytes / last.bytes) + " of the bytes";
   section(sentence, [
     element("p", {
       className: "faint",

@@ -178,11 +178,13 @@ function partsTable(rows, listOf, what) {
           rows.flatMap(site => site[listOf].map(part => ({site, part})))));
 }
 
+const leastShown = 0.005;  // share of a region or phase; the table has them all
+
 // listOf: "regions" or "phases".
 function partsSection(listOf, what) {
   const parts = profile[listOf]
                     .map((part, number) => ({...part, number}))
-                    .filter(part => part.samples > 0)
+                    .filter(part => part.share >= leastShown)
                     .sort((a, b) => b.share - a.share)
                     .slice(0, 8);
   const rows = sites.filter(site => (site[listOf] ?? []).length).slice(0, 16);
@@ -227,7 +229,7 @@ function rangesSection() {
   section(sentence, [
     element("p", {
       className: "faint",
-      textContent: "Which ranges of an object's blocks were accessed when. The 16 objects with " +
+      textContent: "Which ranges of an object's blocks were accessed when. Objects with " +
           "most samples can be chosen."
     }),
     element("label", {}, "Object: ", choice),

@@ -54,7 +54,7 @@ function tableOf(id, caption, columns, rows) {
   });
   fillRows(body, columns, rows, most);
   const whole = element(
-      "div", {className: "scrolls", tabIndex: 0},
+      "div", {className: "scrolls", tabIndex: 0, role: "group", ariaLabel: caption},
       element(
           "table", {id}, element("caption", {textContent: caption}), element("thead", {}, heads),
           body));

@@ -46,11 +46,27 @@ std::set<std::size_t> shown_sites(const nlohmann::json& profile, std::size_t mos
 
 void keep_sites(nlohmann::json& profile, std::size_t most) {
   const std::set<std::size_t> shown = shown_sites(profile, most);
-  for (std::size_t i = 0; i < profile["sites"].size(); ++i) {
-    if (shown.contains(i)) continue;
-    profile["sites"][i] = nullptr;
-    for (nlohmann::json& rank : profile["ranks"])
-      rank["sites"][i] = nullptr;
+  for (std::size_t i = 0; i < profile["sites"].size(); ++i)
+    if (!shown.contains(i)) profile["sites"][i] = nullptr;
+}
+
+// Lists that no picture shows, or only the begin of.
+void shorten_lists(nlohmann::json& profile) {
+  shorten(profile, "functions", k_most_functions);
+  for (nlohmann::json& rank : profile["ranks"])
+    rank.erase("sites");
+  for (const char* parts : {"regions", "phases"})
+    for (nlohmann::json& part : profile[parts])
+      part.erase("frames");
+  for (nlohmann::json& site : profile["sites"]) {
+    for (const char* list : {"blocks", "hot_blocks"})
+      site.erase(list);
+    for (const char* list : {"frames", "lines", "regions", "phases"})
+      shorten(site, list, k_most_parts);
+    for (const char* parts : {"regions", "phases"})
+      if (site.contains(parts))
+        for (nlohmann::json& part : site[parts])
+          part.erase("hot_ranges");
   }
 }
 
@@ -81,16 +97,9 @@ std::string script_text(const nlohmann::json& profile) {
 
 std::string shown_numbers(nlohmann::json profile) {
   keep_largest_moves(profile["moves"]);
-  shorten(profile, "functions", k_most_functions);
+  shorten_lists(profile);
   for (std::size_t most = k_most_sites;; most /= 2) {
     keep_sites(profile, most);
-    for (nlohmann::json& site : profile["sites"]) {
-      if (site.is_null()) continue;
-      site.erase("blocks");
-      site.erase("hot_blocks");
-      for (const char* list : {"frames", "lines", "regions", "phases"})
-        shorten(site, list, k_most_parts);
-    }
     std::string text = script_text(profile);
     if (text.size() <= k_most_bytes || most <= k_least_sites) return text;
   }

@@ -20,6 +20,14 @@ function timesAverage(heat) {
       " times the average share per byte";
 }
 
+// The innermost calls that led to the allocation.
+function callersOf(site) {
+  const known = site.frames.filter(frame => frame.function).slice(0, 4);
+  const text = frame =>
+      frame.function + (frame.line ? " (" + frame.file + ":" + frame.line + ")" : "");
+  return known.length ? "\nin " + known.map(text).join("\nfrom ") : "";
+}
+
 // sites: with bytes; others: {objects, bytes, share} of those that have no tile.
 function tilesOf(sites, others, averagePerByte) {
   const tileOf = (id, label, bytes, share, tip) => ({
@@ -36,7 +44,7 @@ function tilesOf(sites, others, averagePerByte) {
       site => tileOf(
           site.number, site.label, site.bytes_peak, site.share,
           " in " + countOf(site.objects, "block") + "\n" + shareLine(site) + " of " + whatFell +
-              "\n" + timesAverage(heatOf(site, averagePerByte))));
+              "\n" + timesAverage(heatOf(site, averagePerByte)) + callersOf(site)));
   if (others.bytes <= 0) return tiles;
   const tip = "\n" + percentText(others.share) + " of " + whatFell;
   return [

@@ -7,6 +7,7 @@
 #include "analysis/attribution.hpp"
 #include "analysis/cache.hpp"
 #include "analysis/enough_samples.hpp"
+#include "analysis/over_time.hpp"
 #include "analysis/phase_track.hpp"
 #include "analysis/ranks.hpp"
 #include "analysis/runtime_site.hpp"
@@ -231,6 +232,8 @@ void sort_sites(ProfileSummary& summary) {
   summary.sites = std::move(sorted);
   for (MoveSummary& move : summary.moves)
     if (move.site != k_no_site) move.site = sorted_as[move.site];
+  for (AccessesOverTime::OfSite& part : summary.accesses_over_time.sites)
+    part.site = sorted_as[part.site]; // it has samples, so it stays
   for (CodeSummary& code : summary.code) {
     for (CodeAtSite& part : code.by_site)
       part.site = sorted_as[part.site];
@@ -272,6 +275,7 @@ public:
     if (summary_.runs.size() == 1) {
       summary_.moves = std::move(sweep.moves);
       summary_.visits = std::move(sweep.visits);
+      summary_.accesses_over_time = accesses_over_time(profile, sweep.attributions);
     }
     joined_.resize(summary_.sites.size());
     std::vector<RankPart> parts(sweep.sites.size() + 1); // the last: in no object

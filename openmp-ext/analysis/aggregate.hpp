@@ -239,6 +239,26 @@ struct RegionVisit {
   std::uint64_t begin = 0, end = 0; // nanoseconds from the start of the run
 };
 
+// A stretch of time in one phase that the program names.
+struct PhaseVisit {
+  std::uint32_t phase = 0;
+  std::uint64_t begin = 0, end = 0; // nanoseconds from the start of the run
+};
+
+// When, and where in them, the objects with most samples were accessed: parts of all samples'
+// weight (analysis/over_time.hpp).
+struct AccessesOverTime {
+  static constexpr std::size_t k_steps = 64, k_ranges = 32, k_sites = 16;
+  struct OfSite {
+    std::uint32_t site = 0;
+    std::array<double, k_steps> shares{};
+    // By equal parts of its blocks; of the samples whose place in the object is known.
+    std::array<std::array<double, k_ranges>, k_steps> ranges{};
+  };
+  std::uint64_t nanoseconds = 0; // of the run
+  std::vector<OfSite> sites;     // most accessed first
+};
+
 struct MoveSummary {
   static constexpr std::uint32_t k_no_site = ~std::uint32_t{0};
   std::uint32_t site = k_no_site;     // whose object it was
@@ -284,6 +304,8 @@ struct ProfileSummary {
   std::uint64_t log_bytes = 0;
   std::vector<MoveSummary> moves;  // of the first profile, in order of time
   std::vector<RegionVisit> visits; // the same; of outermost regions
+  std::vector<PhaseVisit> phase_visits;
+  AccessesOverTime accesses_over_time;
 };
 
 double weight_of_all(const ProfileSummary& summary); // of the samples

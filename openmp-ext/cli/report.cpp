@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// omptier report: prints profiles as text with bars, as CSV or as JSON. For a profile that cannot
-// be read it prints one line with file and place (status 2); a truncated one is read up to the cut,
-// with a note.
+// omptier report: prints profiles as text with bars, as CSV or as JSON, or writes a page with
+// pictures. For a profile that cannot be read it prints one line with file and place (status 2); a
+// truncated one is read up to the cut, with a note.
 #include "cli/access_lines.hpp"
 #include "cli/code_text.hpp"
 #include "cli/command.hpp"
 #include "cli/held_names.hpp"
 #include "cli/region_view.hpp"
+#include "cli/report_html.hpp"
 #include "cli/report_options.hpp"
 #include "cli/report_text.hpp"
 
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -21,7 +23,8 @@ namespace {
 struct ReportArguments {
   std::vector<std::string> profiles;
   bool json = false, csv = false, force = false, resolve = false;
-  std::string object, file; // "": not asked for
+  std::string object, file, page; // "": not asked for
+  std::string pictures;           // folder with the page's parts
   TextArguments text;
 };
 
@@ -40,6 +43,8 @@ Parsed<std::string> text_of_object(const ProfileSummary& summary, const ProfileN
 Parsed<std::string> text_of(ProfileSummary& summary, const ReportArguments& arguments,
                             const ProfileTextOptions& options, Symbols& symbols) {
   ProfileNames names = names_of(summary, symbols);
+  if (!arguments.page.empty())
+    return report_page(profile_json(summary, names, symbols), arguments.pictures);
   if (arguments.json)
     return profile_json(summary, names, symbols)
                .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
@@ -58,7 +63,19 @@ Parsed<std::string> text_of(ProfileSummary& summary, const ReportArguments& argu
   return text;
 }
 
+int write_page(const std::string& path, const std::string& page) {
+  const int status = write_file("report", path, page);
+  if (status == 0)
+    std::fprintf(stderr, "omptier report: %s written; open it in a browser\n", path.c_str());
+  return status;
+}
+
 int report(const ReportArguments& arguments) {
+  if (arguments.page == "-")
+    return fail("report", 2, "--html: - is no file that a browser opens; name one");
+  if (!arguments.page.empty())
+    if (const std::string problem = problem_with_output(arguments.page); !problem.empty())
+      return fail("report", 2, "--html: " + problem);
   const Parsed<ProfileTextOptions> options = text_options(arguments.text);
   if (!options) return fail("report", 2, options.error());
   Symbols symbols;
@@ -72,6 +89,7 @@ int report(const ReportArguments& arguments) {
     std::fprintf(stderr, "omptier report: %s\n", note.c_str());
   for (const std::string& problem : symbols.problems())
     std::fprintf(stderr, "omptier report: %s\n", problem.c_str());
+  if (!arguments.page.empty()) return write_page(arguments.page, *text);
   if (std::fputs(text->c_str(), stdout) < 0 || std::fflush(stdout) != 0)
     return fail("report", 125, "standard output cannot be written");
   return 0;
@@ -94,10 +112,16 @@ void add_report(CLI::App& app, CommandContext& context) {
                                      "Objects with TEXT in their names, and who accesses them");
   auto* file = command->add_option("--annotate", arguments->file,
                                    "The lines of a source file that access objects");
+  auto* page = command->add_option("--html", arguments->page,
+                                   "Pictures: writes a page that a browser shows, without network");
   csv->excludes(json);
   region->type_name("TEXT")->excludes(json);
   object->type_name("TEXT")->excludes(json)->excludes(csv)->excludes(region);
   file->type_name("FILE")->excludes(json)->excludes(csv)->excludes(region)->excludes(object);
+  page->type_name("FILE")->excludes(json)->excludes(csv)->excludes(region);
+  page->excludes(object)->excludes(file);
+  arguments->pictures =
+      (std::filesystem::path(context.self).parent_path() / "share/omptier/pictures").string();
   command->add_flag("--force", arguments->force, "Join profiles of different programs");
   command->add_flag("--resolve", arguments->resolve, k_resolve_help);
   add_text_options(*command, arguments->text);

@@ -6,8 +6,9 @@
 #include "cli/code_text.hpp"
 #include "cli/loops_text.hpp"
 #include "cli/moves_text.hpp"
-#include "cli/report_text.hpp"
+#include "cli/over_time_json.hpp"
 #include "cli/ranks_text.hpp"
+#include "cli/report_text.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -97,6 +98,8 @@ public:
     json["functions"] = code_json(functions_of(summary_, symbols_));
     json["ranks"] = ranks_json(summary_);
     json["moves"] = moves_json(summary_);
+    json["densest"] = densest_json(summary_);
+    json["over_time"] = over_time_json(summary_);
     return json;
   }
 

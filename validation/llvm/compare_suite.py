@@ -21,7 +21,6 @@ Exit status: 0 the same, test by test; 1 a difference; 125 could not be run.
 
 import argparse
 import collections
-import fcntl
 import hashlib
 import json
 import os
@@ -30,14 +29,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import venv
 from pathlib import Path
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "openmp-ext"))
+from build_cache import Failure, environment  # noqa: E402
+
 CLANG_BIN_CANDIDATES = ["/usr/lib/llvm-19/bin"]
-
-
-class Failure(Exception):
-    """One line for the user."""
 
 
 def say(text):
@@ -54,23 +52,7 @@ def llvm_tools():
 
 def lit_program(cache):
     """lit from PyPI in an environment of its own; version 20 no longer runs these tests."""
-    home = cache / "lit-venv"
-    cache.mkdir(parents=True, exist_ok=True)
-    with open(cache / ".lock-lit", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (home / "complete").exists():
-            say("installing lit and psutil from PyPI into the cache folder")
-            shutil.rmtree(home, ignore_errors=True)
-            try:
-                venv.create(home, with_pip=True)
-                done = subprocess.run([home / "bin/python", "-m", "pip", "install", "-q", "--disable-pip-version-check",
-                                       "lit<20", "psutil"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-            except (OSError, subprocess.CalledProcessError) as error:
-                raise Failure(f"making {home} failed: {error}; install python3-venv")
-            if done.returncode != 0:
-                raise Failure(f"pip could not install lit: {done.stdout.strip().splitlines()[-1]}; check the network")
-            (home / "complete").touch()
-    return home / "bin/lit"
+    return environment(cache / "lit-venv", "lit", "lit<20", "psutil") / "bin/lit"
 
 
 def built(builder, variant):

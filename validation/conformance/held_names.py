@@ -47,8 +47,9 @@ def case_moved(bench):
     one, joined = said(bench, "p.profile"), said(bench, "p.profile", "again.profile")
     check(f"({source.name}:" in one[0], f"no names of the source:\n{one[0]}")
     same(one, said(bench, "p.profile", options=["--resolve"]), "held names and those of now")
-    in_c = "as C source" in one[-2]
-    check(in_c == (source.suffix != ".f90"), f"C source for C programs only, this is {source.name}:\n{one[-2]}")
+    printed = "as a Fortran module" if source.suffix == ".f90" else "as C source"
+    check(printed in one[-2], f"not {printed}, though it is {source.name}:\n{one[-2]}")
+    check(one[-2].count("The same as ") == 1, f"in several languages:\n{one[-2]}")
     without = said(bench, "without.profile")
     check(f"({source.name}:" in without[0], f"no names of the source:\n{without[0]}")
 

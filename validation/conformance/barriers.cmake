@@ -11,6 +11,8 @@ set(barriers_folder ${CMAKE_BINARY_DIR}/tests/barriers)
 add_library(barriers_runtime SHARED ${CMAKE_CURRENT_LIST_DIR}/barriers_runtime.cpp
                                     $<TARGET_OBJECTS:omptier_exports>)
 target_link_libraries(barriers_runtime PRIVATE omptier_allocators)
+target_link_options(barriers_runtime PRIVATE
+                    -Wl,--version-script=${OMPTIER_EXT_DIR}/allocators/libomptier.map)
 set_target_properties(barriers_runtime PROPERTIES OUTPUT_NAME omptier
                       LIBRARY_OUTPUT_DIRECTORY ${barriers_folder})
 foreach(compiler IN ITEMS clang gcc)

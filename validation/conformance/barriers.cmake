@@ -3,7 +3,7 @@
 # Moves at barriers inside one parallel region: on the real libomp, with nodes that are made up
 # (barriers_runtime.cpp), in programs of both compilers; and what barriers cost where no plan names them.
 # validation/virtual/barriers.cmake runs the same on nodes that are there.
-if(NOT TARGET libomp OR NOT TARGET libomptier)
+if(NOT TARGET libomp OR NOT TARGET libomptier OR OMPTIER_SANITIZE)
   return()
 endif()
 find_package(Python3 REQUIRED COMPONENTS Interpreter)

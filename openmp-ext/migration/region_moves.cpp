@@ -126,7 +126,10 @@ void begin_region(const PlanPlacement& plan, Placer& placer, std::uint32_t regio
   const bool moves_here = way != Rounds::Way::home;
   const bool ends = way == Rounds::Way::between && !at_barrier;
   ends_before_moves.store(ends ? codeptr : nullptr, std::memory_order_relaxed);
-  if (!moves_here && all_at_home && !new_objects && !moved_between) return;
+  if (!moves_here && all_at_home && !new_objects && !moved_between) {
+    over.store(!rounds.verdict().pays, std::memory_order_relaxed);
+    return;
+  }
   ForRegion here{codeptr, false, at_barrier, moved};
   const ObjectMoves::Outcome outcome = objects.move_for(
       plan, placer, moves_here ? region : FrameMatcher::k_none, {&ForRegion::take, &here});

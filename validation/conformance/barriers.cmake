@@ -3,7 +3,7 @@
 # Moves at barriers inside one parallel region: on the real libomp, with nodes that are made up
 # (barriers_runtime.cpp), in programs of both compilers; and what barriers cost where no plan names them.
 # validation/virtual/barriers.cmake runs the same on nodes that are there.
-if(NOT TARGET libomp OR NOT TARGET libomptier)
+if(NOT TARGET libomp OR NOT TARGET libomptier OR OMPTIER_SANITIZE)
   return()
 endif()
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
@@ -11,6 +11,8 @@ set(barriers_folder ${CMAKE_BINARY_DIR}/tests/barriers)
 add_library(barriers_runtime SHARED ${CMAKE_CURRENT_LIST_DIR}/barriers_runtime.cpp
                                     $<TARGET_OBJECTS:omptier_exports>)
 target_link_libraries(barriers_runtime PRIVATE omptier_allocators)
+target_link_options(barriers_runtime PRIVATE
+                    -Wl,--version-script=${OMPTIER_EXT_DIR}/allocators/libomptier.map)
 set_target_properties(barriers_runtime PROPERTIES OUTPUT_NAME omptier
                       LIBRARY_OUTPUT_DIRECTORY ${barriers_folder})
 foreach(compiler IN ITEMS clang gcc)

@@ -32,6 +32,8 @@ __attribute__((visibility("default"))) atomic_ulong moved_while_working;
 static page_t *first, *second;
 static atomic_bool over;
 static unsigned long touches; // of each page
+// Written behind barriers, so that no function ends with a jump to one; and no two are alike.
+static atomic_int array_at_work;
 
 __attribute__((noinline)) static page_t* make_first(void) {
   page_t* made = omp_alloc(sizeof(page_t) * pages, omp_default_mem_alloc);
@@ -41,6 +43,7 @@ __attribute__((noinline)) static page_t* make_first(void) {
 
 __attribute__((noinline)) static page_t* make_second(void) {
   page_t* made = omp_alloc(sizeof(page_t) * pages, omp_default_mem_alloc);
+  atomic_store(&array_at_work, 2);
   memset(made, 0, sizeof(page_t) * pages);
   return made;
 }
@@ -86,8 +89,6 @@ static void make_tasks(page_t* array) {
   }
 }
 
-static atomic_int swept; // written behind barriers, so that no function ends with a jump to one
-
 // The barrier behind the loop is this function's only one, and that of sweep_second its own.
 __attribute__((noinline)) static void sweep_first(int* in_place) {
 #pragma omp master
@@ -98,7 +99,7 @@ __attribute__((noinline)) static void sweep_first(int* in_place) {
 #pragma omp for schedule(static)
   for (int page = 0; page < pages; ++page)
     sweep_page(&first[page]);
-  atomic_store(&swept, 1);
+  atomic_store(&array_at_work, 1);
 }
 
 __attribute__((noinline)) static void sweep_second(int* in_place) {
@@ -110,7 +111,7 @@ __attribute__((noinline)) static void sweep_second(int* in_place) {
 #pragma omp for schedule(static)
   for (int page = 0; page < pages; ++page)
     sweep_page(&second[page]);
-  atomic_store(&swept, 2);
+  atomic_store(&array_at_work, 2);
 }
 
 static int is_right(const page_t* array, unsigned long rounds) {

@@ -49,12 +49,13 @@ __attribute__((constructor)) void start() {
   static OsCalls calls = made_up_nodes::calls();
   replace_os_calls(&calls);
   if (working != nullptr && moved_while_working != nullptr) made_up_nodes::verdict = watch;
-  static const Parsed<Plan> plan = read_plan(option_text(Option::plan));
+  // In use until libomp ends, behind all destructors.
+  const auto& plan = *new const Parsed<Plan>(read_plan(option_text(Option::plan)));
   if (!plan) {
     std::fprintf(stderr, "%s\n", plan.error().c_str());
     return;
   }
-  static const PlanPlacement placement(*plan);
+  const auto& placement = *new const PlanPlacement(*plan);
   CapacityByKind capacity;
   capacity[static_cast<std::size_t>(MemoryKind::hbm)] = 10 * k_mib;
   restart_runtime_for_tests(two_nodes(), capacity, {}, &placement);

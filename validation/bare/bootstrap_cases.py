@@ -52,7 +52,7 @@ def no_right_to_install(folder):
 def release_that_lacks_a_package(folder):
     lacks = 'shift; for name in "$@"; do [ $name = clang-19 ] || echo "Package: $name"; done'
     said = Machine(folder, apt_cache=lacks).bootstrap("tools", status=1)
-    assert "archive has no clang-19 (" in said and "docs/building.md" in said, said
+    assert "lists have no clang-19 (" in said and "docs/building.md" in said, said
 
 
 def packages_are_noted_before_apt_fails(folder):

@@ -10,7 +10,7 @@ work=$build/tests/install
 rm -rf "$work"
 mkdir -p "$work"
 (umask 077 && cmake --install "$build" --prefix "$work/narrow" --component dev > "$work/install.log" 2>&1)
-grep -q "umask 0077: new folders are closed" "$work/install.log" || { cat "$work/install.log" >&2; exit 1; }
+grep -q "umask 0077: folders that this installation makes are closed" "$work/install.log" || { cat "$work/install.log" >&2; exit 1; }
 cmake --install "$build" --prefix "$work/first" > "$work/install.log"
 mv "$work/first" "$work/moved"
 prefix=$work/moved

@@ -19,7 +19,7 @@
 #include <cerrno>
 #include <cstring>
 #include <numeric>
-#include <sys/mman.h>
+#include <utility>
 
 namespace omptier {
 namespace {
@@ -53,12 +53,15 @@ public:
     return {};
   }
 
-  // Before a task: what is read last of what was written does not matter, but links do.
+  // Before a task: what is read last of what was written does not matter, but links do. Making them
+  // takes seconds where caches are large, and chases keep them.
   void prepare(const Task& task) {
     for (Stretch& stretch : stretches)
       stretch.at = stretch.result = 0;
-    if (task.quantity == Quantity::read_latency || task.quantity == Quantity::write_latency ||
-        task.quantity == Quantity::loaded_latency)
+    if (task.quantity == Quantity::write || task.quantity == Quantity::copy) linked_ = false;
+    if ((task.quantity == Quantity::read_latency || task.quantity == Quantity::write_latency ||
+         task.quantity == Quantity::loaded_latency) &&
+        !std::exchange(linked_, true))
       link_lines(stretches[0].words);
   }
 
@@ -111,6 +114,7 @@ private:
   }
 
   std::vector<MeasuredMemory> memory_;
+  bool linked_ = false; // the first stretch
 };
 
 // One thread's slice. others_end: set by the thread that chases beside readers.

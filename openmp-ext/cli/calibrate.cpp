@@ -208,7 +208,7 @@ std::string date_today() {
 // As a whole or not at all: programs may be reading it.
 int write_whole(const std::string& path, const std::string& text, bool for_all) {
   const std::string next = path + ".new";
-  std::error_code error, ignored;
+  std::error_code error;
   int failed = write_file("calibrate", next, text);
   if (failed == 0) {
     if (for_all) std::filesystem::permissions(next, std::filesystem::perms(0644), error);
@@ -216,7 +216,7 @@ int write_whole(const std::string& path, const std::string& text, bool for_all) 
     if (error)
       failed = fail("calibrate", 125, path + ": cannot be written (" + error.message() + ")");
   }
-  if (failed != 0) std::filesystem::remove(next, ignored);
+  if (failed != 0) ::unlink(next.c_str());
   return failed;
 }
 

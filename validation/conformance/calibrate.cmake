@@ -7,5 +7,5 @@ foreach(case IN ITEMS measured resumed kept refused one_processor)
     COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/calibrate.py ${case}
             --omptier ${CMAKE_BINARY_DIR}/bin/omptier
             --folder ${CMAKE_BINARY_DIR}/tests/calibrate.${case}
-    TIMEOUT 60 LABELS conformance)
+    TIMEOUT 120 LABELS conformance)
 endforeach()

@@ -11,7 +11,7 @@ import time
 
 from trial import check, clean_environment, enter_fresh, parser, run
 
-QUICK = ("calibrate", "--quick", "--time", "0.1")
+QUICK = ("calibrate", "--quick")
 NO_CONFIDENCE = 125  # of a machine that is too busy
 
 

@@ -65,14 +65,17 @@ std::array<LiveStep, k_time_steps> fullest_moments(const ProfileSummary& summary
   std::array<LiveStep, k_time_steps> moments;
   std::uint64_t live = 0;
   std::size_t next = 0;
+  const auto take_moment = [&](std::uint64_t now) { // all changes up to it, which are one
+    for (; next < changes.size() && changes[next].time <= now; ++next)
+      live += static_cast<std::uint64_t>(changes[next].bytes);
+    return LiveStep{now, live};
+  };
   for (std::size_t step = 0; step < k_time_steps; ++step) {
-    moments[step] = {static_cast<std::uint64_t>(steps.begin(step)), live};
-    while (next < changes.size() && steps.of(changes[next].time) == step) {
-      const std::uint64_t now = changes[next].time;
-      for (; next < changes.size() && changes[next].time == now; ++next)
-        live += static_cast<std::uint64_t>(changes[next].bytes);
-      if (live > moments[step].bytes) moments[step] = {now, live};
-    }
+    moments[step] = take_moment(static_cast<std::uint64_t>(steps.begin(step)));
+    while (next < changes.size() && steps.of(changes[next].time) == step)
+      if (const LiveStep moment = take_moment(changes[next].time);
+          moment.bytes > moments[step].bytes)
+        moments[step] = moment;
   }
   return moments;
 }

@@ -230,6 +230,12 @@ struct RegionVisit {
   std::uint64_t begin = 0, end = 0; // nanoseconds from the start of the run
 };
 
+// A named phase, or a stretch in which a sample lies.
+struct PhaseVisit {
+  std::uint32_t phase = 0;          // index into ProfileSummary::phases
+  std::uint64_t begin = 0, end = 0; // nanoseconds from the start of the run
+};
+
 struct MoveSummary {
   static constexpr std::uint32_t k_no_site = ~std::uint32_t{0};
   std::uint32_t site = k_no_site;     // whose object it was
@@ -274,6 +280,7 @@ struct ProfileSummary {
   std::uint64_t log_bytes = 0;
   std::vector<MoveSummary> moves;  // of the first profile, in order of time
   std::vector<RegionVisit> visits; // the same; of outermost regions
+  std::vector<PhaseVisit> phase_visits; // the same
 };
 
 double weight_of_all(const ProfileSummary& summary); // of the samples

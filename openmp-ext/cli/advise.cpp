@@ -46,13 +46,15 @@ bool is_from_c_source(const SiteSummary& site, const std::vector<ModuleInfo>& mo
 }
 
 // If the plan goes to stdout, the text goes to stderr.
-int print_advice(const AdviseArguments& arguments, const Advice& advice,
+int print_advice(const AdviseArguments& arguments, const AdviceInput& input, const Advice& advice,
                  std::span<const StrategyTime> times, const Plan& plan,
                  const std::function<bool(std::size_t)>& is_from_c) {
   const bool plan_on_stdout = arguments.plan == "-";
   std::vector<std::string> others;
   if (arguments.why) others = alternatives(advice);
-  std::string text = arguments.json ? advice_json(advice, times, arguments.threads == 0, others)
+  const AdviceOrigin origin{arguments.threads == 0, arguments.tuned ? &input.learned : nullptr,
+                            input.names.sites};
+  std::string text = arguments.json ? advice_json(advice, times, origin, others)
                                     : placement_text(advice, others) + region_moves_text(advice) +
                                           strategies_text(advice, times);
   if (!arguments.json && arguments.traits) text += traits_text(advice, is_from_c);
@@ -123,7 +125,7 @@ int advise_command(const AdviseArguments& arguments) {
   plan.capacity = input->capacity;
   std::vector<StrategyTime> times;
   if (arguments.compare) times = compare_strategies(*whole, advice);
-  return print_advice(arguments, advice, times, plan, [&](std::size_t site) {
+  return print_advice(arguments, *input, advice, times, plan, [&](std::size_t site) {
     return is_from_c_source(input->summary.sites[advice.workload.sites[site].site],
                             input->summary.modules, symbols);
   });

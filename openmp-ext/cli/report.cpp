@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// omptier report: prints profiles as text with bars, as CSV or as JSON. For a profile that cannot
-// be read it prints one line with file and place (status 2); a truncated one is read up to the cut,
-// with a note.
+// omptier report: prints profiles as text with bars, as CSV, JSON, collapsed stacks or trace
+// events. For a profile that cannot be read it prints one line with file and place (status 2); a
+// truncated one is read up to the cut, with a note.
 #include "cli/access_lines.hpp"
 #include "cli/code_text.hpp"
 #include "cli/command.hpp"
+#include "cli/flame_text.hpp"
 #include "cli/held_names.hpp"
 #include "cli/region_view.hpp"
 #include "cli/report_options.hpp"
 #include "cli/report_text.hpp"
+#include "cli/trace_text.hpp"
 
 #include <cstdio>
 #include <memory>
@@ -20,8 +22,8 @@ namespace {
 
 struct ReportArguments {
   std::vector<std::string> profiles;
-  bool json = false, csv = false, force = false, resolve = false;
-  std::string object, file; // "": not asked for
+  bool json = false, csv = false, trace = false, force = false, resolve = false;
+  std::string object, file, flame; // "": not asked for
   TextArguments text;
 };
 
@@ -44,6 +46,13 @@ Parsed<std::string> text_of(ProfileSummary& summary, const ReportArguments& argu
     return profile_json(summary, names, symbols)
                .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
            "\n";
+  if (!arguments.flame.empty()) {
+    if (const auto by = flame_by(arguments.flame)) return flame_text(summary, names, symbols, *by);
+    return Parsed<std::string>::failure("--flame: there are no stacks by " +
+                                        in_quotes(arguments.flame) +
+                                        "; there are: " + std::string(k_flame_names));
+  }
+  if (arguments.trace) return trace_text(summary, names);
   if (!options.region.empty() && !keep_regions(summary, names, options.region))
     return Parsed<std::string>::failure("--region: no region's name has " + options.region +
                                         "; omptier report without it lists them");
@@ -61,6 +70,8 @@ Parsed<std::string> text_of(ProfileSummary& summary, const ReportArguments& argu
 int report(const ReportArguments& arguments) {
   const Parsed<ProfileTextOptions> options = text_options(arguments.text);
   if (!options) return fail("report", 2, options.error());
+  if (arguments.trace && arguments.profiles.size() > 1)
+    return fail("report", 2, "--trace: a trace is of one process: give one profile");
   Symbols symbols;
   Parsed<ProfileSummary> summary =
       summarize_with_names(symbols, arguments.profiles,
@@ -94,7 +105,16 @@ void add_report(CLI::App& app, CommandContext& context) {
                                      "Objects with TEXT in their names, and who accesses them");
   auto* file = command->add_option("--annotate", arguments->file,
                                    "The lines of a source file that access objects");
+  auto* flame = command->add_flag("--flame{objects}", arguments->flame,
+                                  "Collapsed stacks for flame graphs: calls that lead to objects; "
+                                  "--flame=code, --flame=regions: by accessing code, by region");
+  auto* trace = command->add_flag("--trace", arguments->trace,
+                                  "Trace events (JSON) for Perfetto and Chrome: the run in time");
   csv->excludes(json);
+  for (CLI::Option* option : {json, csv, region, object, file})
+    for (CLI::Option* other : {flame, trace})
+      option->excludes(other);
+  flame->excludes(trace);
   region->type_name("TEXT")->excludes(json);
   object->type_name("TEXT")->excludes(json)->excludes(csv)->excludes(region);
   file->type_name("FILE")->excludes(json)->excludes(csv)->excludes(region)->excludes(object);

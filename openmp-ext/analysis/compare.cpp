@@ -18,6 +18,7 @@ namespace {
 constexpr double k_error = 0.05;              // chance that any change is none
 constexpr double k_same_number = 1e-9;        // relative; of counts without intervals
 constexpr double k_same_size = 0.01;          // of an object's bytes: less is no change
+constexpr std::uint64_t k_least_size = 4096;  // smaller blocks are not all looked at
 constexpr double k_all_accesses = 0.95;       // of them with known pace, to compare their number
 constexpr std::uint64_t k_enough_visits = 10; // of a region, to know how they vary
 
@@ -151,8 +152,9 @@ void sort_regions(std::vector<RegionChange>& regions) {
 } // namespace
 
 bool ObjectChange::changes_size() const {
-  const auto before = static_cast<double>(bytes_a), after = static_cast<double>(bytes_b);
-  return a && b && std::abs(after - before) > k_same_size * std::max(before, after);
+  const std::uint64_t least = std::min(bytes_a, bytes_b), most = std::max(bytes_a, bytes_b);
+  return least > 0 && most >= k_least_size &&
+         static_cast<double>(most - least) > k_same_size * static_cast<double>(most);
 }
 
 Change change_from(const Estimate& a, const Estimate& b) {

@@ -31,7 +31,7 @@ struct ComparedPair {
 };
 
 struct ObjectChange : ComparedPair { // indices into sites
-  Change cost;  // nanoseconds of thread time, misses or accesses; of one process
+  Change cost;                       // nanoseconds of thread time, misses or bytes; of one process
   Change share; // of all of these
   // Accesses in the whole run, where both profiles know the pace of nearly all.
   std::optional<Change> accesses;

@@ -9,6 +9,7 @@
 #include "cli/profile_pairs.hpp"
 #include "cli/report_head.hpp"
 #include "cli/report_options.hpp"
+#include "cli/share_cells.hpp"
 #include "log/format.hpp"
 
 #include <algorithm>
@@ -40,7 +41,7 @@ struct Compared {
   const std::string& name_of(const RegionChange& region) const {
     return region.b ? b.names.regions[*region.b] : a.names.regions[*region.a];
   }
-  bool is_time() const { return a.summary.measure == Measure::time; }
+  Measure measure() const { return a.summary.measure; }
   double longer_run() const {
     return static_cast<double>(std::max(a.summary.nanoseconds, b.summary.nanoseconds));
   }
@@ -65,17 +66,27 @@ std::string problem_with(const Side& a, const Side& b, bool force) {
   return {};
 }
 
-std::string amount(double value, bool is_time) {
-  return is_time ? format_duration(value)
-                 : with_separators(static_cast<std::uint64_t>(std::llround(value)));
+// What a weight of the samples is, as a figure and in words. Exact counts are of bytes.
+std::string amount(double value, Measure measure) {
+  if (measure == Measure::time) return format_duration(value);
+  const auto whole = static_cast<std::uint64_t>(std::llround(value));
+  return measure == Measure::accesses ? format_size(whole) : with_separators(whole);
 }
 
-std::string signed_amount(double value, bool is_time) {
-  return (value < 0 ? "- " : "+ ") + amount(std::abs(value), is_time);
+const char* what_counts(Measure measure) {
+  return measure == Measure::time       ? "thread time"
+         : measure == Measure::accesses ? "bytes accessed"
+                                        : "misses";
 }
 
-std::string interval_text(const Estimate& difference, bool is_time) {
-  return signed_amount(difference.low, is_time) + " to " + signed_amount(difference.high, is_time);
+std::string signed_amount(double value, Measure measure) {
+  return (value < 0 ? "- " : "+ ") + amount(std::abs(value), measure);
+}
+
+// "-" of counts, which have no noise.
+std::string interval_text(const Estimate& difference, Measure measure) {
+  if (difference.low == difference.high) return "-";
+  return signed_amount(difference.low, measure) + " to " + signed_amount(difference.high, measure);
 }
 
 // "1.24 G".
@@ -121,17 +132,17 @@ std::string latency_text(const Compared& of, const ObjectChange& object) {
   return format_duration(a) + ", " + format_duration(b);
 }
 
-std::vector<std::string> change_cells(const Change& change, bool is_time) {
+std::vector<std::string> change_cells(const Change& change, Measure measure) {
   if (!change.is_sure) return {k_noise, "-"};
-  return {signed_amount(change.difference.value, is_time),
-          interval_text(change.difference, is_time)};
+  return {signed_amount(change.difference.value, measure),
+          interval_text(change.difference, measure)};
 }
 
 TableRow row_of(const Compared& of, const std::string& name, const ObjectChange& object) {
-  const bool is_time = of.is_time();
-  TableRow row{name, object.is_new ? "new" : amount(object.cost.a.value, is_time),
-               object.is_gone ? "gone" : amount(object.cost.b.value, is_time)};
-  for (const std::string& cell : change_cells(object.cost, is_time))
+  const Measure measure = of.measure();
+  TableRow row{name, object.is_new ? "new" : amount(object.cost.a.value, measure),
+               object.is_gone ? "gone" : amount(object.cost.b.value, measure)};
+  for (const std::string& cell : change_cells(object.cost, measure))
     row.push_back(cell);
   row.insert(row.end(), {share_text(object.share), accesses_text(object), latency_text(of, object),
                          bytes_text(object)});
@@ -154,7 +165,7 @@ std::string unchanged_text(const Compared& of) {
 
 std::string objects_table(const Compared& of, const TextLook& look) {
   using Align = TableColumn::Align;
-  const std::string what = of.is_time() ? "thread time" : title_of(of.a.summary.measure);
+  const std::string what = what_counts(of.measure());
   const std::vector<TableColumn> columns = {{"object", Align::left, 0, TableColumn::Cut::middle},
                                             {what + " in A", Align::right},
                                             {"in B", Align::right},
@@ -177,7 +188,7 @@ std::string objects_table(const Compared& of, const TextLook& look) {
     rows.push_back(row_of(of, "small objects (under 4 KiB)", of.changes.small));
   if (of.changes.other.is_sure()) rows.push_back(row_of(of, "everything else", of.changes.other));
   if (rows.empty()) return "No object changed beyond the noise.\n";
-  std::string text = table(columns, rows, look).text;
+  std::string text = whole_table(columns, rows, look);
   if (more > 0) text += "  … " + with_separators(more) + " more that changed (--json)\n";
   return text;
 }
@@ -200,14 +211,14 @@ std::string regions_table(const Compared& of, const TextLook& look) {
                                                region.a ? format_duration(time.a.value) : "new",
                                                region.b ? format_duration(time.b.value) : "gone"});
     for (const std::string& cell : region.knows_noise
-                                       ? change_cells(time, true)
+                                       ? change_cells(time, Measure::time)
                                        : std::vector<std::string>{"noise not known", "-"})
       row.push_back(cell);
     row.push_back(region.entries_a == region.entries_b ? with_separators(region.entries_b)
                                                        : with_separators(region.entries_a) + " > " +
                                                              with_separators(region.entries_b));
   }
-  return rows.empty() ? "" : "\n" + table(columns, rows, look).text;
+  return rows.empty() ? "" : "\n" + whole_table(columns, rows, look);
 }
 
 std::string run_text(const Compared& of) {

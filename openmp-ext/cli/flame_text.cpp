@@ -3,6 +3,7 @@
 // See flame_text.hpp.
 #include "cli/flame_text.hpp"
 
+#include "cli/utf8.hpp"
 #include "symbols/code_line.hpp"
 
 #include <algorithm>
@@ -81,7 +82,8 @@ private:
   }
 
   // Frames end at semicolons, stacks at the last blank of a line.
-  static std::string in_line(std::string name) {
+  static std::string in_line(const std::string& text) {
+    std::string name = as_utf8(text);
     std::ranges::replace(name, ';', ',');
     std::ranges::replace_if(
         name, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');

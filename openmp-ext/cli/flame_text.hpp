@@ -2,9 +2,9 @@
 //
 // A profile as collapsed stacks, which flame graph tools read: a line "outermost;…;innermost
 // weight" for each stack, the weight a whole number of nanoseconds of thread time, of misses or of
-// accesses. A profile knows how the program came to its allocations and regions, and which line
-// accessed an object, but not how it came to that line; so there are three kinds of stacks, and
-// nothing is guessed between them.
+// bytes accessed (exact counts). A profile knows how the program came to its allocations and
+// regions, and which line accessed an object, but not how it came to that line; so there are three
+// kinds of stacks, and nothing is guessed between them.
 #pragma once
 
 #include "analysis/aggregate.hpp"

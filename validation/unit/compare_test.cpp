@@ -75,7 +75,7 @@ ProfileSummary summary_of_counts(const std::vector<std::uint64_t>& counts,
   for (const std::uint64_t count : counts) {
     SiteSummary& site = summary.sites.emplace_back();
     site.samples = count;
-    site.bytes_peak = 1000;
+    site.bytes_peak = 100'000;
     site.accesses.scattered_load = static_cast<double>(count) * nanoseconds;
     const double share = static_cast<double>(count) / static_cast<double>(summary.samples);
     const Interval interval = wilson_interval(share, static_cast<double>(summary.samples));
@@ -146,7 +146,7 @@ TEST(Compare, BlocksComeAndGoByRecordStaticsBySamples) {
   const ProfileChanges changes = compare(a, b, pairs, {});
   const auto at = [&](auto is_it) { return *std::ranges::find_if(changes.objects, is_it); };
   const ObjectChange fresh = at([](const ObjectChange& one) { return !one.a; });
-  EXPECT_TRUE(fresh.is_new && fresh.cost.is_sure && fresh.bytes_b == 1000);
+  EXPECT_TRUE(fresh.is_new && fresh.cost.is_sure && fresh.bytes_b == 100'000);
   EXPECT_DOUBLE_EQ(fresh.cost.a.high, 0);
   // Three samples before, none now: that may be chance.
   const ObjectChange few = at([](const ObjectChange& one) { return !one.b; });
@@ -157,12 +157,15 @@ TEST(Compare, BlocksComeAndGoByRecordStaticsBySamples) {
 TEST(Compare, SizesAreFacts) {
   const ProfileSummary a = summary_of_counts({100, 100});
   ProfileSummary b = a;
-  b.sites[0].bytes_peak = 1005; // half a percent
-  b.sites[1].bytes_peak = 1500;
+  b.sites[0].bytes_peak = 100'500; // half a percent
+  b.sites[1].bytes_peak = 150'000;
   const ProfileChanges changes = compare(a, b, each_with_itself(2), {});
   EXPECT_EQ(changes.objects[0].a, 1u);
   EXPECT_TRUE(changes.objects[0].changes_size() && changes.objects[0].is_sure());
   EXPECT_FALSE(changes.objects[1].is_sure());
+  // Of blocks under 4 KiB, only some are looked at.
+  b.sites[0].bytes_peak = b.sites[1].bytes_peak = 0;
+  EXPECT_FALSE(compare(a, b, each_with_itself(2), {}).objects[0].is_sure());
 }
 
 TEST(Compare, AccessesCountWhereBothKnowThePace) {

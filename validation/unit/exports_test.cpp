@@ -16,11 +16,11 @@ namespace {
 
 constexpr std::uint64_t k_us = 1000;
 
-struct Run {
+struct MadeUpRun {
   ProfileSummary summary;
   ProfileNames names;
 
-  Run() {
+  MadeUpRun() {
     RunRecord& run = summary.runs.emplace_back();
     run.program = "pro\"gram";
     run.process = 77;
@@ -61,7 +61,7 @@ std::map<std::string, std::vector<std::string>> slices(const nlohmann::json& tra
 }
 
 TEST(Exports, WhatOverlapsLiesOnTracksOfItsOwn) {
-  Run run;
+  MadeUpRun run;
   run.summary.phases.resize(2);
   run.summary.phases[1].kind = PhaseSummary::Kind::to_end;
   run.names.phases = {"steps", "up to the region's end"};
@@ -77,7 +77,7 @@ TEST(Exports, WhatOverlapsLiesOnTracksOfItsOwn) {
 }
 
 TEST(Exports, MovesHaveBytesAndKinds) {
-  Run run;
+  MadeUpRun run;
   run.summary.moves = {
       {1, 1, 5 * k_us, 4096, MemoryKind::dram, MemoryKind::hbm, 2e-6},
       {MoveSummary::k_no_site, 0, 6 * k_us, 64, MemoryKind::hbm, MemoryKind::dram, 0}};
@@ -86,16 +86,17 @@ TEST(Exports, MovesHaveBytesAndKinds) {
   EXPECT_EQ(found.at("moves 1000000"), std::vector<std::string>{"mesh (a.c:2): DRAM > HBM 5-7"});
   EXPECT_EQ(found.at("moves 1000001"),
             std::vector<std::string>{"memory of no recorded object: HBM > DRAM 6-6"});
+  const nlohmann::json wanted = {
+      {"bytes", 4096}, {"from", "dram"}, {"to", "hbm"}, {"for", "work (a.c:3)"}};
   for (const auto& event : trace["traceEvents"])
-    if (event["ph"] == "X" && event["tid"] == 1000000)
-      EXPECT_EQ(event["args"], nlohmann::json::parse(
-                                   R"({"bytes":4096,"from":"dram","to":"hbm","for":"work (a.c:3)"
-})"));
+    if (event["ph"] == "X" && event["tid"] == 1000000) {
+      EXPECT_EQ(event["args"], wanted);
+    }
 }
 
 // 0, 100, …, down to 0: steps of less than a thousandth of the peak are left out, the last is not.
 TEST(Exports, CountersKeepTheirPeakAndTheirEnd) {
-  Run run;
+  MadeUpRun run;
   run.summary.sites[0].live = {{1 * k_us, 100'000},
                                {2 * k_us, 100'050},
                                {3 * k_us, 200'000},
@@ -117,7 +118,7 @@ TEST(Exports, CountersKeepTheirPeakAndTheirEnd) {
 }
 
 TEST(Exports, FramesAreOneLineWithoutSemicolons) {
-  Run run;
+  MadeUpRun run;
   run.summary.other.accesses.unknown = 2.6;
   run.summary.regions[0].accesses.unknown = 2.6;
   Symbols symbols;

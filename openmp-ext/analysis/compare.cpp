@@ -184,14 +184,14 @@ ProfileChanges compare(const ProfileSummary& a, const ProfileSummary& b,
     made.objects.push_back(comparison.of(pair));
   made.small = comparison.of(a.small, b.small);
   made.other = comparison.of(a.other, b.other);
-  std::vector<Change*> costs{&made.small.cost, &made.other.cost};
-  std::vector<Change*> shares{&made.small.share, &made.other.share}, accesses, times;
+  std::vector<Change*> changes{&made.small.cost, &made.other.cost, &made.small.share,
+                               &made.other.share};
   for (ObjectChange& object : made.objects) {
     if (object.cost.a.value > 0 || object.cost.b.value > 0) {
-      costs.push_back(&object.cost);
-      shares.push_back(&object.share);
+      changes.push_back(&object.cost);
+      changes.push_back(&object.share);
     }
-    if (object.accesses) accesses.push_back(&*object.accesses);
+    if (object.accesses) changes.push_back(&*object.accesses);
   }
   const std::vector<Spread> in_a = visits_of(a), in_b = visits_of(b);
   for (const ComparedPair& pair : regions) {
@@ -204,9 +204,8 @@ ProfileChanges compare(const ProfileSummary& a, const ProfileSummary& b,
     region.knows_noise = before.knows_noise && after.knows_noise;
   }
   for (RegionChange& region : made.regions)
-    if (region.knows_noise) times.push_back(&region.time);
-  for (const std::vector<Change*>* family : {&costs, &shares, &accesses, &times})
-    find_sure(*family);
+    if (region.knows_noise) changes.push_back(&region.time);
+  find_sure(changes);
   sort_objects(made.objects);
   sort_regions(made.regions);
   return made;

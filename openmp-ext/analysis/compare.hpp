@@ -2,8 +2,8 @@
 //
 // What changed from one profile of a program to another, and what of that is more than noise.
 // Intervals of differences are made from the profiles' own 95 % intervals, taken as independent
-// (square and add: Newcombe 1998). Of many objects some differ by chance: a difference counts only
-// if Holm's procedure (1979) at 5 % over all objects finds it. So what is called a change is, with
+// (square and add: Newcombe 1998). Of many figures some differ by chance: a difference counts only
+// if Holm's procedure (1979) finds it at 5 % over all of them. So what is called a change is, with
 // 95 %, all real as far as sampling goes; how much runs vary by themselves, one run does not tell.
 #pragma once
 

@@ -9,7 +9,6 @@
 #include "cli/profile_pairs.hpp"
 #include "cli/report_head.hpp"
 #include "cli/report_options.hpp"
-#include "cli/share_cells.hpp"
 #include "log/format.hpp"
 
 #include <algorithm>
@@ -163,6 +162,15 @@ std::string unchanged_text(const Compared& of) {
          "\n";
 }
 
+std::string fitting(const std::vector<TableColumn>& columns, const std::vector<TableRow>& rows,
+                    const TextLook& look) {
+  const Table made = table(columns, rows, look);
+  std::string left_out;
+  for (const std::string& title : made.left_out)
+    left_out += (left_out.empty() ? "" : ", ") + title;
+  return made.text + (left_out.empty() ? "" : "(--json also has " + left_out + ")\n");
+}
+
 std::string objects_table(const Compared& of, const TextLook& look) {
   using Align = TableColumn::Align;
   const std::string what = what_counts(of.measure());
@@ -188,7 +196,7 @@ std::string objects_table(const Compared& of, const TextLook& look) {
     rows.push_back(row_of(of, "small objects (under 4 KiB)", of.changes.small));
   if (of.changes.other.is_sure()) rows.push_back(row_of(of, "everything else", of.changes.other));
   if (rows.empty()) return "No object changed beyond the noise.\n";
-  std::string text = whole_table(columns, rows, look);
+  std::string text = fitting(columns, rows, look);
   if (more > 0) text += "  … " + with_separators(more) + " more that changed (--json)\n";
   return text;
 }
@@ -218,7 +226,7 @@ std::string regions_table(const Compared& of, const TextLook& look) {
                                                        : with_separators(region.entries_a) + " > " +
                                                              with_separators(region.entries_b));
   }
-  return rows.empty() ? "" : "\n" + whole_table(columns, rows, look);
+  return rows.empty() ? "" : "\n" + fitting(columns, rows, look);
 }
 
 std::string run_text(const Compared& of) {

@@ -106,7 +106,8 @@ TEST(Exports, CountersKeepTheirPeakAndTheirEnd) {
   run.summary.sites[1].live = {{2 * k_us, 70}, {4 * k_us, 0}};
   run.summary.sites[1].bytes_peak = 70;
   std::map<std::string, std::vector<std::pair<double, int>>> values;
-  for (const auto& event : run.trace()["traceEvents"])
+  const nlohmann::json trace = run.trace();
+  for (const auto& event : trace["traceEvents"])
     if (event["ph"] == "C")
       values[event["name"]].emplace_back(event["ts"], event["args"]["bytes"].get<int>());
   using Values = std::vector<std::pair<double, int>>;

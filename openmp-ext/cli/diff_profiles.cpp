@@ -171,6 +171,7 @@ std::string fitting(const std::vector<TableColumn>& columns, const std::vector<T
   return made.text + (left_out.empty() ? "" : "(--json also has " + left_out + ")\n");
 }
 
+// "" if none changed.
 std::string objects_table(const Compared& of, const TextLook& look) {
   using Align = TableColumn::Align;
   const std::string what = what_counts(of.measure());
@@ -195,7 +196,7 @@ std::string objects_table(const Compared& of, const TextLook& look) {
   if (of.changes.small.is_sure())
     rows.push_back(row_of(of, "small objects (under 4 KiB)", of.changes.small));
   if (of.changes.other.is_sure()) rows.push_back(row_of(of, "everything else", of.changes.other));
-  if (rows.empty()) return "No object changed beyond the noise.\n";
+  if (rows.empty()) return "";
   std::string text = fitting(columns, rows, look);
   if (more > 0) text += "  … " + with_separators(more) + " more that changed (--json)\n";
   return text;
@@ -242,8 +243,11 @@ std::string text_of(const Compared& of, const ProfileTextOptions& options) {
   const auto head = [&](const char* letter, const Side& side) {
     return std::string(letter) + ": " + side.path + ": " + report_head(side.summary, options);
   };
+  const std::string changed = objects_table(of, options.look());
   return head("A", of.a) + head("B", of.b) + "\n" + run_text(of) +
-         objects_table(of, options.look()) + unchanged_text(of) + regions_table(of, options.look());
+         (changed.empty() ? "No object changed beyond the noise.\n"
+                          : changed + unchanged_text(of)) +
+         regions_table(of, options.look());
 }
 
 using Json = nlohmann::ordered_json;

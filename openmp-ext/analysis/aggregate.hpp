@@ -239,12 +239,6 @@ struct RegionVisit {
   std::uint64_t begin = 0, end = 0; // nanoseconds from the start of the run
 };
 
-// A stretch of time in one phase that the program names.
-struct PhaseVisit {
-  std::uint32_t phase = 0;
-  std::uint64_t begin = 0, end = 0; // nanoseconds from the start of the run
-};
-
 // When, and where in them, the objects with most samples were accessed: parts of all samples'
 // weight (analysis/over_time.hpp).
 struct AccessesOverTime {
@@ -257,6 +251,12 @@ struct AccessesOverTime {
   };
   std::uint64_t nanoseconds = 0; // of the run
   std::vector<OfSite> sites;     // most accessed first
+};
+
+// A named phase, or a stretch in which a sample lies.
+struct PhaseVisit {
+  std::uint32_t phase = 0;          // index into ProfileSummary::phases
+  std::uint64_t begin = 0, end = 0; // nanoseconds from the start of the run
 };
 
 struct MoveSummary {
@@ -304,7 +304,7 @@ struct ProfileSummary {
   std::uint64_t log_bytes = 0;
   std::vector<MoveSummary> moves;  // of the first profile, in order of time
   std::vector<RegionVisit> visits; // the same; of outermost regions
-  std::vector<PhaseVisit> phase_visits;
+  std::vector<PhaseVisit> phase_visits; // the same
   AccessesOverTime accesses_over_time;
 };
 

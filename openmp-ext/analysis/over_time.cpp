@@ -185,7 +185,8 @@ std::vector<RanOverTime> regions_over_time(const ProfileSummary& summary) {
 std::vector<RanOverTime> phases_over_time(const ProfileSummary& summary) {
   RanTable table(summary, summary.phases.size());
   for (const PhaseVisit& visit : summary.phase_visits)
-    table.add(visit.phase, visit.begin, visit.end);
+    if (summary.phases[visit.phase].kind == PhaseSummary::Kind::named)
+      table.add(visit.phase, visit.begin, visit.end);
   return table.longest();
 }
 

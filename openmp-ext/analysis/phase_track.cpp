@@ -95,7 +95,7 @@ std::vector<std::uint32_t> PhaseTable::number_stretches(const Profile& profile, 
   return numbers;
 }
 
-// One number per phase record; an empty name ends the phase before. Visits are the first run's.
+// One number per phase record; an empty name ends the phase before.
 std::vector<std::uint32_t> PhaseTable::number_named(const Profile& profile) {
   std::vector<std::uint32_t> numbers;
   for (std::size_t i = 0; i < profile.phases.size(); ++i) {
@@ -112,11 +112,24 @@ std::vector<std::uint32_t> PhaseTable::number_named(const Profile& profile) {
     const std::uint64_t end =
         i + 1 < profile.phases.size() ? profile.phases[i + 1].time : profile.last_time;
     all.nanoseconds += end > record.time ? end - record.time : 0;
-    const std::uint64_t start = std::min(profile.run.start_time, record.time);
-    if (runs_.empty() && end > record.time)
-      summary_.phase_visits.push_back({numbers.back(), record.time - start, end - start});
   }
   return numbers;
+}
+
+void PhaseTable::keep_visits(const Profile& profile, const std::vector<std::uint32_t>& stretches,
+                             const std::vector<std::uint32_t>& named) {
+  const std::uint64_t start = profile.run.start_time;
+  const auto keep = [&](std::uint32_t phase, std::uint64_t begin, std::uint64_t end) {
+    begin = std::max(begin, start);
+    if (phase != k_none && end >= begin)
+      summary_.phase_visits.push_back({phase, begin - start, end - start});
+  };
+  for (const StretchRecord& stretch : profile.stretches)
+    keep(stretches[stretch.stretch], stretch.end - stretch.nanoseconds, stretch.end);
+  for (std::size_t i = 0; i < named.size(); ++i)
+    keep(named[i], profile.phases[i].time,
+         i + 1 < named.size() ? profile.phases[i + 1].time : profile.last_time);
+  std::ranges::stable_sort(summary_.phase_visits, {}, &PhaseVisit::begin);
 }
 
 void PhaseTable::note(std::uint32_t number, const AccessSample& sample, const Attribution& at) {
@@ -137,6 +150,7 @@ void PhaseTable::add(const Profile& profile, Names& names,
   const std::vector<std::uint32_t> stretches = number_stretches(profile, names);
   count_begins(profile, stretches, summary_.phases);
   const std::vector<std::uint32_t> named = number_named(profile);
+  if (runs_.empty()) keep_visits(profile, stretches, named);
   std::vector<Sample>& run = runs_.emplace_back();
   StretchAt stretch_at(profile, stretches, summary_);
   std::size_t next_named = 0;

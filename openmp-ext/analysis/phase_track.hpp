@@ -40,6 +40,8 @@ private:
   std::uint32_t number_of(const PhaseSummary& phase);
   std::vector<std::uint32_t> number_stretches(const Profile& profile, Names& names);
   std::vector<std::uint32_t> number_named(const Profile& profile);
+  void keep_visits(const Profile& profile, const std::vector<std::uint32_t>& stretches,
+                   const std::vector<std::uint32_t>& named);
   void note(std::uint32_t phase, const AccessSample& sample, const Attribution& at);
   void add_shares(std::uint32_t Sample::* level);
   void add_shares_of_sites(std::uint32_t phase, Groups& groups);

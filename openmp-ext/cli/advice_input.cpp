@@ -57,16 +57,20 @@ bool has_samples(const ProfileSummary& summary) {
                              [](const SiteSummary& site) { return site.samples > 0; });
 }
 
-// A kind of --capacity that the target does not have counts for nothing, which is said.
+// Bytes of a kind that the target does not have: another machine was meant.
 std::string kinds_not_there(const AdviceInput& input) {
-  std::string kinds;
+  std::string kinds, there;
+  for (const Tier& tier : input.platform.tiers)
+    there += (there.empty() ? "" : ", ") + std::string(title_of(tier.kind));
   for (std::size_t kind = 0; kind < input.capacity.size(); ++kind) {
     const auto same = [&](const Tier& tier) { return static_cast<std::size_t>(tier.kind) == kind; };
     if (input.capacity[kind].value_or(0) > 0 && std::ranges::none_of(input.platform.tiers, same))
       kinds +=
           (kinds.empty() ? "" : " and ") + std::string(title_of(static_cast<MemoryKind>(kind)));
   }
-  return kinds.empty() ? "" : "--capacity: the machine to place on has no " + kinds;
+  return kinds.empty() ? ""
+                       : "--capacity: the machine to place on has no " + kinds + ", but " + there +
+                             "; name those, or another machine (--machine, --xml)";
 }
 
 // One line if the description of the target contains what the user did not give; "" if not.
@@ -112,6 +116,7 @@ Parsed<AdviceInput> read_advice_input(const AdviceArguments& arguments, Symbols&
                                 arguments.threads > 0 ? arguments.threads : input.summary.threads);
   if (!target) return Outcome::failure(target.error());
   static_cast<AdviceTarget&>(input) = *target;
+  if (const std::string why = kinds_not_there(input); !why.empty()) return Outcome::failure(why);
   input.names = names_of(input.summary, symbols);
   input.tiers = usable_tiers(input.platform, input.capacity);
   if (!arguments.tuned) return input;
@@ -199,8 +204,8 @@ void print_limits(const char* command, const AdviceArguments& arguments, const A
   if (arguments.tuned)
     std::fprintf(stderr, "omptier %s: %s: %s\n", command, arguments.tuned->c_str(),
                  learned_in_words(input.learned, input.names.sites).c_str());
-  for (const std::string& line : {kinds_not_there(input), assumptions(arguments, input, workload),
-                                  estimates_in_words(input.tiers)})
+  for (const std::string& line :
+       {assumptions(arguments, input, workload), estimates_in_words(input.tiers)})
     if (!line.empty()) std::fprintf(stderr, "omptier %s: %s\n", command, line.c_str());
 }
 

@@ -109,6 +109,20 @@ Json placement_json(const Advice& advice, std::size_t site, std::uint64_t peaks,
           {"alternative", alternative.empty() ? Json(nullptr) : Json(alternative)}};
 }
 
+// What tune taught the model (--tuned).
+Json learned_json(const Learned& learned, std::span<const std::string> labels) {
+  Json accesses = Json::array();
+  for (const auto& [site, factor] : learned.accesses)
+    accesses.push_back({{"label", labels[site]}, {"factor", factor}});
+  return {{"placements", learned.placements},
+          {"runs", learned.runs},
+          {"error_before", learned.error_before},
+          {"error_after", learned.error_after},
+          {"accesses", std::move(accesses)},
+          {"other_accesses", learned.others},
+          {"work", learned.work}};
+}
+
 std::string bound_text(const Advice& advice) {
   if (advice.tiers.size() < 2 || !(advice.time > 0)) return {};
   const Gain gain = gain_of(advice);
@@ -245,7 +259,7 @@ std::string strategies_text(const Advice& advice, std::span<const StrategyTime> 
 }
 
 std::string advice_json(const Advice& advice, std::span<const StrategyTime> times,
-                        bool threads_as_recorded, std::span<const std::string> alternatives) {
+                        const AdviceOrigin& origin, std::span<const std::string> alternatives) {
   const std::uint64_t peaks = all_peaks(advice.workload);
   Json tiers = Json::array(), sites = Json::array(), moves = Json::array();
   for (const TierChoice& tier : advice.tiers)
@@ -272,21 +286,23 @@ std::string advice_json(const Advice& advice, std::span<const StrategyTime> time
   Json strategies = Json::array();
   for (const StrategyTime& of : times)
     strategies.push_back({{"name", of.name}, {"predicted_time", of.time / threads}});
-  const Json all = {{"version", 1},
-                    {"measure", noun_of(advice.workload.measure)},
-                    {"threads", advice.workload.threads.most()},
-                    {"threads_as_recorded", threads_as_recorded},
-                    {"tiers", std::move(tiers)},
-                    {"sites", std::move(sites)},
-                    {"no_plan_reaches", json_of(sum_of_what_stays(advice.workload))},
-                    {"small_objects", json_of(advice.workload.small_objects)},
-                    {"everything_else", json_of(advice.workload.elsewhere)},
-                    {"moves", std::move(moves)},
-                    {"gain", {{"value", gain.value}, {"low", gain.low}, {"high", gain.high}}},
-                    {"predicted_time", advice.time_with_moves() / threads},
-                    {"least_time", advice.least_time / threads},
-                    {"after", std::move(after)},
-                    {"strategies", std::move(strategies)}};
+  const Json all = {
+      {"version", 1},
+      {"measure", noun_of(advice.workload.measure)},
+      {"threads", advice.workload.threads.most()},
+      {"threads_as_recorded", origin.threads_as_recorded},
+      {"tiers", std::move(tiers)},
+      {"sites", std::move(sites)},
+      {"no_plan_reaches", json_of(sum_of_what_stays(advice.workload))},
+      {"small_objects", json_of(advice.workload.small_objects)},
+      {"everything_else", json_of(advice.workload.elsewhere)},
+      {"moves", std::move(moves)},
+      {"gain", {{"value", gain.value}, {"low", gain.low}, {"high", gain.high}}},
+      {"predicted_time", advice.time_with_moves() / threads},
+      {"least_time", advice.least_time / threads},
+      {"after", std::move(after)},
+      {"learned", origin.learned ? learned_json(*origin.learned, origin.labels) : Json(nullptr)},
+      {"strategies", std::move(strategies)}};
   return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

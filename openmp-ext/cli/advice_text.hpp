@@ -4,6 +4,7 @@
 #pragma once
 
 #include "advisor/advice.hpp"
+#include "tuning/learned.hpp"
 
 #include <span>
 #include <string>
@@ -27,8 +28,15 @@ std::string region_moves_text(const Advice& advice); // "" if nothing is moved
 // A table: predicted time of each strategy over the advice's. "" if none is given.
 std::string strategies_text(const Advice& advice, std::span<const StrategyTime> times);
 
+// What the advice rests on, beside itself.
+struct AdviceOrigin {
+  bool threads_as_recorded = true;
+  const Learned* learned = nullptr;    // null: --tuned was not given
+  std::span<const std::string> labels; // of the profile's sites
+};
+
 // docs/plan-format.md describes it. Bytes, nanoseconds, fractions of 1.
 std::string advice_json(const Advice& advice, std::span<const StrategyTime> times,
-                        bool threads_as_recorded, std::span<const std::string> alternatives = {});
+                        const AdviceOrigin& origin, std::span<const std::string> alternatives = {});
 
 } // namespace omptier

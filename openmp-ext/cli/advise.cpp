@@ -29,13 +29,16 @@ struct AdviseArguments : AdviceArguments {
 };
 
 // If the plan goes to stdout, the text goes to stderr.
-int print_advice(const AdviseArguments& arguments, const Advice& advice, const Workload& whole,
+int print_advice(const AdviseArguments& arguments, const AdviceInput& input, const Advice& advice,
+                 const Workload& whole,
                  std::span<const StrategyTime> times, const Plan& plan,
                  const std::function<SourceLanguage(std::size_t)>& language_of) {
   const bool plan_on_stdout = arguments.plan == "-";
   std::vector<std::string> others;
   if (arguments.why) others = alternatives(advice);
-  std::string text = arguments.json ? advice_json(advice, times, arguments.threads == 0, others)
+  const AdviceOrigin origin{arguments.threads == 0, arguments.tuned ? &input.learned : nullptr,
+                            input.names.sites};
+  std::string text = arguments.json ? advice_json(advice, times, origin, others)
                                     : placement_text(advice, others) + region_moves_text(advice) +
                                           strategies_text(advice, times);
   if (!arguments.json && arguments.traits) text += traits_text(advice, whole, language_of);
@@ -106,7 +109,7 @@ int advise_command(const AdviseArguments& arguments) {
   plan.capacity = input->capacity;
   std::vector<StrategyTime> times;
   if (arguments.compare) times = compare_strategies(*whole, advice);
-  return print_advice(arguments, advice, *whole, times, plan, [&](std::size_t site) {
+  return print_advice(arguments, *input, advice, *whole, times, plan, [&](std::size_t site) {
     return language_of_site(input->summary.sites[site], input->summary.modules, symbols);
   });
 }

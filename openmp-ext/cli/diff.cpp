@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // omptier diff: what a second plan places elsewhere than a first one. With profiles of the program,
-// also what each difference is worth under the advisor's model, and both plans as a whole.
+// also what each difference is worth under the advisor's model, and both plans as a whole. Two
+// profiles are compared by diff_profiles.cpp.
 #include "advisor/advice.hpp"
 #include "advisor/curve.hpp"
 #include "advisor/earlier_plan.hpp"
@@ -9,6 +10,7 @@
 #include "cli/advice_input.hpp"
 #include "cli/advice_text.hpp"
 #include "cli/command.hpp"
+#include "cli/diff_profiles.hpp"
 #include "cli/plan_pairs.hpp"
 
 #include <algorithm>
@@ -331,7 +333,7 @@ std::string diff_json(const Differences& made) {
   return whole.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-int diff_command(const DiffArguments& arguments) {
+int diff_plans(const DiffArguments& arguments) {
   const auto print = [&](const Differences& made) {
     return write_file("diff", "-", arguments.json ? diff_json(made) : diff_text(arguments, made));
   };
@@ -364,20 +366,46 @@ int diff_command(const DiffArguments& arguments) {
                                   input->tiers, name));
 }
 
+int diff_command(const DiffArguments& arguments) {
+  const bool is_a = is_profile(arguments.a), is_b = is_profile(arguments.b);
+  if (is_a != is_b) {
+    const std::string &profile = is_a ? arguments.a : arguments.b,
+                      &other = is_a ? arguments.b : arguments.a;
+    const auto plan = read_plan(other);
+    return fail("diff", 2,
+                plan ? profile + " is a profile, " + other +
+                           " a plan: give two plans, and behind them profiles, or two profiles"
+                     : plan.error());
+  }
+  if (is_a && !arguments.profiles.empty())
+    return fail("diff", 2, arguments.a + " is a profile: two profiles are compared, no more");
+  if (is_a)
+    return diff_profiles(
+        {arguments.a, arguments.b, arguments.json, arguments.force, arguments.resolve});
+  if (arguments.profiles.empty() && (arguments.force || arguments.resolve))
+    return fail("diff", 2, "--force and --resolve are about profiles, and none was given");
+  return diff_plans(arguments);
+}
+
 } // namespace
 
 void add_diff(CLI::App& app, CommandContext& context) {
   auto* command = app.add_subcommand(
-      "diff", "Compare two plans: what moves, and with a profile what it is worth");
+      "diff", "Compare two plans: what moves, and with a profile what it is worth; or two "
+              "profiles: what changed");
   auto arguments = std::make_shared<DiffArguments>();
-  command->add_option("a", arguments->a, "The first plan")->type_name("FILE")->required();
-  command->add_option("b", arguments->b, "The second plan")->type_name("FILE")->required();
+  command->add_option("a", arguments->a, "The first plan or profile")
+      ->type_name("FILE")
+      ->required();
+  command->add_option("b", arguments->b, "The second plan or profile")
+      ->type_name("FILE")
+      ->required();
   add_advice_options(
       *command, *arguments,
       "Kinds to price, with bytes: dram:64M,nvm:16G (plans are not checked for room)");
   auto* profiles = command->get_option("profiles")->required(false);
   for (const char* option : {"--capacity", "--xml", "--nodes", "--machine", "--machine-file",
-                             "--threads", "--keep", "--tuned", "--force", "--resolve"})
+                             "--threads", "--keep", "--tuned"})
     command->get_option(option)->needs(profiles);
   command->add_flag("--json", arguments->json, "The differences as JSON instead of text");
   command->callback([&context, arguments] { context.status = diff_command(*arguments); });

@@ -36,7 +36,7 @@ std::string explain_parse_error(const CLI::App& app, const CLI::ParseError& erro
            " my.profile" + (command == "tune" ? " -- ./program [arguments]" : "");
   if (text == "site is required") text = "no allocation is named: omptier explain NAME my.profile";
   if (text == "a is required" || text == "b is required")
-    text = "two plans are compared: omptier diff a.plan b.plan";
+    text = "two plans or two profiles are compared: omptier diff a.plan b.plan";
   return text + " (see omptier " + command + " --help)";
 }
 

@@ -70,6 +70,23 @@ std::string_view without_part(std::string_view name) {
   return name;
 }
 
+std::string without_lines(std::string_view shown) {
+  const std::string_view label = without_part(shown);
+  const auto is_digit = [&](std::size_t at) {
+    return at < label.size() && std::isdigit(static_cast<unsigned char>(label[at])) != 0;
+  };
+  std::string text;
+  for (std::size_t at = 0; at < label.size(); ++at) {
+    if (label[at] == ':' && is_digit(at + 1)) {
+      while (is_digit(at + 1))
+        ++at;
+      continue;
+    }
+    text += label[at];
+  }
+  return text;
+}
+
 Parsed<std::size_t> site_named(const std::vector<std::string>& labels, std::string_view wanted) {
   using Outcome = Parsed<std::size_t>;
   const std::string quoted = in_quotes(wanted);

@@ -15,6 +15,10 @@ namespace omptier {
 // 3, 5". The name of the whole.
 std::string_view without_part(std::string_view name);
 
+// "coef (jacobi.c:10), 25 % of it in 2 ranges" -> "coef (jacobi.c)": lines move when the source is
+// edited, and parts with the room.
+std::string without_lines(std::string_view shown);
+
 // Index into the labels: the one that is named exactly, else by its first word, else by any part;
 // else so without regard to letter case. A part that advice shows (", 25 % of it in 2 ranges") does
 // not count.

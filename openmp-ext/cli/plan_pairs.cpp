@@ -6,9 +6,7 @@
 #include "cli/named_site.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
-#include <string_view>
 #include <tuple>
 
 namespace omptier {
@@ -48,25 +46,6 @@ private:
 std::string build_of(const Plan& plan) {
   const auto program = std::ranges::find(plan.modules, plan.program, &PlanModule::name);
   return program != plan.modules.end() ? program->identity : "";
-}
-
-// "coef (jacobi.c:10), 25 % of it in 2 ranges" -> "coef (jacobi.c)": lines move when the source is
-// edited, and parts with the room.
-std::string without_lines(std::string_view shown) {
-  const std::string_view label = without_part(shown);
-  const auto is_digit = [&](std::size_t at) {
-    return at < label.size() && std::isdigit(static_cast<unsigned char>(label[at])) != 0;
-  };
-  std::string text;
-  for (std::size_t at = 0; at < label.size(); ++at) {
-    if (label[at] == ':' && is_digit(at + 1)) {
-      while (is_digit(at + 1))
-        ++at;
-      continue;
-    }
-    text += label[at];
-  }
-  return text;
 }
 
 class Pairing {

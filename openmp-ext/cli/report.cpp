@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// omptier report: prints profiles as text with bars, as CSV or as JSON, or writes a page with
-// pictures. For a profile that cannot be read it prints one line with file and place (status 2); a
-// truncated one is read up to the cut, with a note.
+// omptier report: prints profiles as text with bars, as CSV, JSON, collapsed stacks or trace events,
+// or writes a page with pictures. For a profile that cannot be read it prints one line with file and
+// place (status 2); a truncated one is read up to the cut, with a note.
 #include "cli/access_lines.hpp"
 #include "cli/code_text.hpp"
 #include "cli/command.hpp"
+#include "cli/flame_text.hpp"
 #include "cli/held_names.hpp"
 #include "cli/region_view.hpp"
 #include "cli/report_html.hpp"
 #include "cli/report_options.hpp"
 #include "cli/report_text.hpp"
+#include "cli/trace_text.hpp"
 
 #include <cstdio>
 #include <filesystem>
@@ -22,9 +24,9 @@ namespace {
 
 struct ReportArguments {
   std::vector<std::string> profiles;
-  bool json = false, csv = false, force = false, resolve = false;
-  std::string object, file, page; // "": not asked for
-  std::string pictures;           // folder with the page's parts
+  bool json = false, csv = false, trace = false, force = false, resolve = false;
+  std::string object, file, flame, page; // "": not asked for
+  std::string pictures;                  // folder with the page's parts
   TextArguments text;
 };
 
@@ -49,6 +51,13 @@ Parsed<std::string> text_of(ProfileSummary& summary, const ReportArguments& argu
     return profile_json(summary, names, symbols)
                .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
            "\n";
+  if (!arguments.flame.empty()) {
+    if (const auto by = flame_by(arguments.flame)) return flame_text(summary, names, symbols, *by);
+    return Parsed<std::string>::failure("--flame: there are no stacks by " +
+                                        in_quotes(arguments.flame) +
+                                        "; there are: " + std::string(k_flame_names));
+  }
+  if (arguments.trace) return trace_text(summary, names);
   if (!options.region.empty() && !keep_regions(summary, names, options.region))
     return Parsed<std::string>::failure("--region: no region's name has " + options.region +
                                         "; omptier report without it lists them");
@@ -78,6 +87,8 @@ int report(const ReportArguments& arguments) {
       return fail("report", 2, "--html: " + problem);
   const Parsed<ProfileTextOptions> options = text_options(arguments.text);
   if (!options) return fail("report", 2, options.error());
+  if (arguments.trace && arguments.profiles.size() > 1)
+    return fail("report", 2, "--trace: a trace is of one process: give one profile");
   Symbols symbols;
   Parsed<ProfileSummary> summary =
       summarize_with_names(symbols, arguments.profiles,
@@ -114,7 +125,16 @@ void add_report(CLI::App& app, CommandContext& context) {
                                    "The lines of a source file that access objects");
   auto* page = command->add_option("--html", arguments->page,
                                    "Pictures: writes a page that a browser shows, without network");
+  auto* flame = command->add_flag("--flame{objects}", arguments->flame,
+                                  "Collapsed stacks for flame graphs: calls that lead to objects; "
+                                  "--flame=code, --flame=regions: by accessing code, by region");
+  auto* trace = command->add_flag("--trace", arguments->trace,
+                                  "Trace events (JSON) for Perfetto and Chrome: the run in time");
   csv->excludes(json);
+  for (CLI::Option* option : {json, csv, region, object, file, page})
+    for (CLI::Option* other : {flame, trace})
+      option->excludes(other);
+  flame->excludes(trace);
   region->type_name("TEXT")->excludes(json);
   object->type_name("TEXT")->excludes(json)->excludes(csv)->excludes(region);
   file->type_name("FILE")->excludes(json)->excludes(csv)->excludes(region)->excludes(object);

@@ -1,23 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A profile's objects as comma-separated values (RFC 4180, lines end in LF), declared in
-// report_text.hpp: plain numbers, fractions of 1, empty where a figure is not known well enough for
-// the table.
+// report_text.hpp: plain numbers (whole ones exactly), fractions of 1, empty where a figure is not
+// known well enough for the table.
 #include "base/text.hpp"
 #include "cli/objects_text.hpp"
+#include "cli/utf8.hpp"
 
+#include <cmath>
 #include <cstdio>
 
 namespace omptier {
 namespace {
 
 std::string number(double value) {
+  constexpr double k_exact = 9007199254740992; // 2^53
+  const bool whole = std::abs(value) < k_exact && value == std::floor(value);
   char text[40];
-  std::snprintf(text, sizeof text, "%.9g", value);
+  std::snprintf(text, sizeof text, whole ? "%.0f" : "%.9g", value);
   return text;
 }
 
-std::string csv_quoted(const std::string& text) {
+std::string csv_quoted(const std::string& name) {
+  const std::string text = as_utf8(name);
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string out = "\"";
   for (const char c : text)

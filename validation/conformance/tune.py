@@ -89,6 +89,9 @@ def case_best(bench):
     advice = (bench.omptier, "advise", "p.profile", *ROOM, "--json")
     learned = bench.run(*advice, "--tuned", "a.tune", HWLOC_XMLFILE=NVDIMM)
     check("a.tune: one placement was measured only" in learned.stderr, f"the others are not possible here, but: {learned.stderr}")
+    said = json.loads(learned.stdout)["learned"]
+    check(said["placements"] == 1 and said["runs"] > 0 and said["accesses"] == [] and said["work"] == 1, f"{said}")
+    check(json.loads(bench.run(*advice, HWLOC_XMLFILE=NVDIMM).stdout)["learned"] is None, "learned of nothing")
     for file, why in (("none.tune", "cannot be read"), (".", "cannot be read"), ("", "needs the file"), ("one", "holds no runs")):
         refused = bench.run(*advice, "--tuned", file, status=2, HWLOC_XMLFILE=NVDIMM)
         check(why in refused.stderr and len(refused.stderr.splitlines()) == 1, refused.stderr)

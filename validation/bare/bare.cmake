@@ -15,5 +15,4 @@ omptier_test(bare.packages
 omptier_test(bare.bootstrap
   COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/bootstrap_cases.py BESIDE TIMEOUT 60)
 omptier_test(bare.own-libraries
-  COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/own_libraries.py ${CMAKE_BINARY_DIR}/tests/own-libraries
-  BESIDE TIMEOUT 60)
+  COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/own_libraries.py BESIDE TIMEOUT 60)

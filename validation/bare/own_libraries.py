@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""own_libraries.py FOLDER: hwloc lies in a folder of its own, named by CMAKE_PREFIX_PATH as docs/building.md tells. The
+"""own_libraries.py: hwloc lies in a folder of its own, named by CMAKE_PREFIX_PATH as docs/building.md tells. The
 build is configured only: all that needs hwloc, libomp among it, must find it there when it is installed, too."""
 import re
-import shutil
 import subprocess
-import sys
+import tempfile
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parents[2]
@@ -27,9 +26,7 @@ def make_hwloc(folder):
     (folder / "lib/pkgconfig/hwloc.pc").write_text(text)
 
 
-def main():
-    work = Path(sys.argv[1]).resolve()
-    shutil.rmtree(work, ignore_errors=True)
+def configured(work):
     hwloc, build = work / "hwloc", work / "build"
     make_hwloc(hwloc)
     subprocess.run(["cmake", "-S", SOURCE, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={hwloc}",
@@ -42,7 +39,12 @@ def main():
     assert re.search(rf"build-runtime .*--hwloc {hwloc} .*patched", rules), "libomp is built without it"
     installs = (build / "openmp-ext/cli/cmake_install.cmake").read_text()
     assert f'NEW_RPATH "{hwloc}/lib")' in installs, installs
-    shutil.rmtree(work)
+
+
+def main():
+    # Outside the project: CMake takes its folders for the build's, not for the user's.
+    with tempfile.TemporaryDirectory() as folder:
+        configured(Path(folder).resolve())
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ using Begin = PhaseSummary::Begin;
 constexpr std::uint64_t k_clock = 2000; // nanoseconds between two readings for one event
 constexpr double k_known = 0.9;         // of the stretches, at least
 constexpr double k_rare = 0.05;         // of their begins: not counted
-constexpr double k_sure = 0.9;          // of what begins there
+constexpr double k_sure = 0.8;          // of what begins there
 
 bool is_of_region(const PhaseSummary& phase) {
   return phase.kind == Kind::to_barrier || phase.kind == Kind::to_end;

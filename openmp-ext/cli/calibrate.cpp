@@ -275,14 +275,14 @@ int write_results(const CalibrateArguments& arguments, const Calibrated& found, 
   return failed != 0 ? failed : printed;
 }
 
-// What results of an earlier start must have in common with this one. --quick is no part of it: its
-// tasks are the first of all.
+// What results of an earlier start must have in common with this one. Bytes are no part of it,
+// which in a virtual machine change while it runs; nor is --quick, whose tasks are the first of
+// all.
 std::string subject_of(const MachineKey& key, const std::vector<CpuGroup>& groups,
                        const std::string& version) {
   std::string text = version + " " + key.processor;
   for (const KeyNode& node : key.nodes)
-    text += "; node " + std::to_string(node.number) + " CPUs " + format_numbers(node.cpus) + " " +
-            std::to_string(node.bytes >> 30) + " GiB";
+    text += "; node " + std::to_string(node.number) + " CPUs " + format_numbers(node.cpus);
   for (const CpuGroup& group : groups)
     text += "; from " + format_numbers(group.usable);
   return text;

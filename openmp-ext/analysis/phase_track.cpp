@@ -95,7 +95,8 @@ std::vector<std::uint32_t> PhaseTable::number_stretches(const Profile& profile, 
   return numbers;
 }
 
-// One number per phase record; an empty name ends the phase before. Visits are the first run's.
+// One number per phase record; an empty name ends the phase before. Visits are those of the run
+// that is drawn.
 std::vector<std::uint32_t> PhaseTable::number_named(const Profile& profile) {
   std::vector<std::uint32_t> numbers;
   for (std::size_t i = 0; i < profile.phases.size(); ++i) {
@@ -113,7 +114,7 @@ std::vector<std::uint32_t> PhaseTable::number_named(const Profile& profile) {
         i + 1 < profile.phases.size() ? profile.phases[i + 1].time : profile.last_time;
     all.nanoseconds += end > record.time ? end - record.time : 0;
     const std::uint64_t start = std::min(profile.run.start_time, record.time);
-    if (runs_.empty() && end > record.time)
+    if (runs_.size() == summary_.drawn && end > record.time)
       summary_.phase_visits.push_back({numbers.back(), record.time - start, end - start});
   }
   return numbers;

@@ -32,7 +32,7 @@ struct LiveOverTime {
     Bytes bytes{};
   };
   Bytes all{};
-  LiveStep most; // the moment at which most lived
+  LiveStep most;             // the moment at which most lived
   std::vector<OfSite> sites; // the k_live_sites with the highest peaks, highest first
 };
 LiveOverTime live_over_time(const ProfileSummary& summary);

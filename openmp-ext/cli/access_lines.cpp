@@ -286,17 +286,17 @@ nlohmann::json access_lines_json(const ProfileSummary& summary,
       const LineAtSite& at = of.lines[n];
       const Share share = of.share(summary, at);
       const Share whole = share_of_samples(summary, at.part->weight, all, summary.samples);
-      list.push_back({{"function", at.line->function},
-                      {"file", at.line->file},
-                      {"line", at.line->line},
-                      {"samples", at.part->samples},
-                      {"share", share.value},
-                      {"low", share.low},
-                      {"high", share.high},
-                      {"of_all",
-                       {{"share", whole.value}, {"low", whole.low}, {"high", whole.high}}},
-                      {"loads", at.part->loads},
-                      {"stores", at.part->stores}});
+      list.push_back(
+          {{"function", at.line->function},
+           {"file", at.line->file},
+           {"line", at.line->line},
+           {"samples", at.part->samples},
+           {"share", share.value},
+           {"low", share.low},
+           {"high", share.high},
+           {"of_all", {{"share", whole.value}, {"low", whole.low}, {"high", whole.high}}},
+           {"loads", at.part->loads},
+           {"stores", at.part->stores}});
     }
   }
   return sites;

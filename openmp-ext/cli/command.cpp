@@ -39,7 +39,7 @@ bool write_beside(const std::string& path, const std::string& text) {
   const std::string fresh = path + "." + std::to_string(::getpid());
   const int file = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (file < 0) return write_into(path, text);
-  struct stat before {};
+  struct stat before{};
   if (::stat(path.c_str(), &before) == 0) (void)::fchmod(file, before.st_mode & 07777);
   ::close(file);
   if (write_into(fresh, text) && std::rename(fresh.c_str(), path.c_str()) == 0) return true;

@@ -223,13 +223,16 @@ void sort_sites(ProfileSummary& summary) {
   });
   std::vector<SiteSummary> sorted;
   std::vector<std::uint32_t> sorted_as(order.size(), k_no_site);
+  std::vector<std::vector<LiveStep>> live;
   for (const std::uint32_t site : order) {
     const SiteSummary& here = summary.sites[site];
     if (!is_of_interest(here, summary.modules)) continue;
     sorted_as[site] = static_cast<std::uint32_t>(sorted.size());
+    if (!summary.drawn_live.empty()) live.push_back(std::move(summary.drawn_live[site]));
     sorted.push_back(std::move(summary.sites[site]));
   }
   summary.sites = std::move(sorted);
+  summary.drawn_live = std::move(live);
   for (MoveSummary& move : summary.moves)
     if (move.site != k_no_site) move.site = sorted_as[move.site];
   for (AccessesOverTime::OfSite& part : summary.accesses_over_time.sites)
@@ -262,9 +265,11 @@ Share cache_share_of(const SiteSummary& site) {
 
 class Joining {
 public:
-  Joining(Measure measure, std::size_t profiles, const PlaceInSource& place_of)
+  // drawn: number of the profile that pictures over time show.
+  Joining(Measure measure, std::size_t profiles, std::size_t drawn, const PlaceInSource& place_of)
       : profiles_(profiles), names_(summary_, place_of) {
     summary_.measure = measure;
+    summary_.drawn = static_cast<std::uint32_t>(drawn);
     names_.region({}); // [0] = outside of all regions
   }
 
@@ -272,10 +277,12 @@ public:
     add_counts(profile);
     Sweep sweep(summary_, names_, profile);
     sweep.run();
-    if (summary_.runs.size() == 1) {
+    if (summary_.runs.size() == summary_.drawn + 1) {
       summary_.moves = std::move(sweep.moves);
       summary_.visits = std::move(sweep.visits);
       summary_.accesses_over_time = accesses_over_time(profile, sweep.attributions);
+      for (const SiteInProfile& site : sweep.sites)
+        if (profiles_ > 1) summary_.drawn_live.push_back(site.live);
     }
     joined_.resize(summary_.sites.size());
     std::vector<RankPart> parts(sweep.sites.size() + 1); // the last: in no object
@@ -335,6 +342,7 @@ private:
   }
 
   void finish_sites() {
+    if (profiles_ > 1) summary_.drawn_live.resize(summary_.sites.size());
     for (std::size_t i = 0; i < joined_.size(); ++i) {
       SiteSummary& site = summary_.sites[i];
       const double weight = site.accesses.total();
@@ -379,7 +387,8 @@ Parsed<ProfileSummary> summarize(std::span<const Profile> profiles,
           profile.file + " and " + profiles[0].file +
           " measure different things (time, accesses or misses); give profiles of one source");
   }
-  Joining joining(measured->run.measure, profiles.size(), place_of);
+  const auto drawn = static_cast<std::size_t>(measured - profiles.data());
+  Joining joining(measured->run.measure, profiles.size(), drawn, place_of);
   for (const Profile& profile : profiles)
     joining.add(profile);
   return joining.finish();

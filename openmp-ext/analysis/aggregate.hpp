@@ -302,10 +302,14 @@ struct ProfileSummary {
   double mean_nanoseconds = 0;   // of all runs
   std::uint32_t threads = 1;     // most at once, in a region or by samples
   std::uint64_t log_bytes = 0;
-  std::vector<MoveSummary> moves;  // of the first profile, in order of time
-  std::vector<RegionVisit> visits; // the same; of outermost regions
-  std::vector<PhaseVisit> phase_visits; // the same
+  // Of one run: the first profile with samples, else the first.
+  std::uint32_t drawn = 0;         // its number
+  std::vector<MoveSummary> moves;  // in order of time
+  std::vector<RegionVisit> visits; // of outermost regions
+  std::vector<PhaseVisit> phase_visits;
   AccessesOverTime accesses_over_time;
+  // By site, of that run; empty: there is one profile, whose SiteSummary::live they are.
+  std::vector<std::vector<LiveStep>> drawn_live;
 };
 
 double weight_of_all(const ProfileSummary& summary); // of the samples

@@ -41,6 +41,7 @@ std::vector<DensestStep> densest_first(const ProfileSummary& summary) {
     now.site = number;
     ++now.sites;
     now.bytes += site.bytes_peak;
+    now.samples += site.samples;
     if (now.sites == 1)
       now.share = site.share;
     else

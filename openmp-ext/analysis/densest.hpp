@@ -15,7 +15,8 @@ struct DensestStep {
   std::uint32_t site = 0;  // the last one added
   std::uint64_t sites = 0; // with it
   std::uint64_t bytes = 0; // sum of their peaks
-  Share share;             // of them together
+  std::uint64_t samples = 0; // of them together
+  Share share;               // the same
 };
 
 // Of the sites whose bytes are known. Steps smaller than a two-hundredth of all share and of all

@@ -45,11 +45,15 @@ struct Change { // of live bytes
   std::int64_t bytes = 0;
 };
 
+const std::vector<LiveStep>& live_of(const ProfileSummary& summary, std::size_t site) {
+  return summary.drawn_live.empty() ? summary.sites[site].live : summary.drawn_live[site];
+}
+
 std::vector<Change> changes_of(const ProfileSummary& summary) {
   std::vector<Change> changes;
-  for (const SiteSummary& site : summary.sites) {
+  for (std::size_t site = 0; site < summary.sites.size(); ++site) {
     std::uint64_t before = 0;
-    for (const LiveStep& step : site.live) {
+    for (const LiveStep& step : live_of(summary, site)) {
       changes.push_back({step.time, static_cast<std::int64_t>(step.bytes - before)});
       before = step.bytes;
     }
@@ -60,7 +64,7 @@ std::vector<Change> changes_of(const ProfileSummary& summary) {
 
 // The moment of each step at which most bytes are live, and how many.
 std::array<LiveStep, k_time_steps> fullest_moments(const ProfileSummary& summary) {
-  const Steps steps(summary.nanoseconds);
+  const Steps steps(drawn_nanoseconds(summary));
   const std::vector<Change> changes = changes_of(summary);
   std::array<LiveStep, k_time_steps> moments;
   std::uint64_t live = 0;
@@ -88,7 +92,7 @@ std::uint64_t live_at(const std::vector<LiveStep>& live, std::uint64_t time) {
 class RanTable {
 public:
   RanTable(const ProfileSummary& summary, std::size_t numbers)
-      : steps_(summary.nanoseconds), times_(numbers) {}
+      : steps_(drawn_nanoseconds(summary)), times_(numbers) {}
 
   void add(std::uint32_t number, std::uint64_t begin, std::uint64_t end) {
     if (number >= times_.size() || end <= begin) return;
@@ -159,18 +163,27 @@ AccessesOverTime accesses_over_time(const Profile& profile,
   return accesses;
 }
 
+std::uint64_t drawn_nanoseconds(const ProfileSummary& summary) {
+  const std::uint64_t known = summary.accesses_over_time.nanoseconds;
+  return known > 0 ? known : summary.nanoseconds;
+}
+
 LiveOverTime live_over_time(const ProfileSummary& summary) {
   LiveOverTime live;
   const auto moments = fullest_moments(summary);
   std::vector<std::uint64_t> peaks;
-  for (const SiteSummary& site : summary.sites)
-    peaks.push_back(site.live.empty() ? 0 : site.bytes_peak);
+  for (std::size_t site = 0; site < summary.sites.size(); ++site) {
+    std::uint64_t& peak = peaks.emplace_back();
+    for (const LiveStep& step : live_of(summary, site))
+      peak = std::max(peak, step.bytes);
+  }
   for (const std::uint32_t site : heaviest(peaks, k_live_sites))
     live.sites.emplace_back().site = site;
   for (std::size_t step = 0; step < k_time_steps; ++step) {
     live.all[step] = moments[step].bytes;
+    if (moments[step].bytes > live.most.bytes) live.most = moments[step];
     for (LiveOverTime::OfSite& of : live.sites)
-      of.bytes[step] = live_at(summary.sites[of.site].live, moments[step].time);
+      of.bytes[step] = live_at(live_of(summary, of.site), moments[step].time);
   }
   return live;
 }

@@ -32,9 +32,13 @@ struct LiveOverTime {
     Bytes bytes{};
   };
   Bytes all{};
+  LiveStep most;             // the moment at which most lived
   std::vector<OfSite> sites; // the k_live_sites with the highest peaks, highest first
 };
 LiveOverTime live_over_time(const ProfileSummary& summary);
+
+// Length of the run whose course all this is; of several profiles it is the first with samples.
+std::uint64_t drawn_nanoseconds(const ProfileSummary& summary);
 
 // The part of each step in which a region or phase ran, of the visits that the profile holds.
 struct RanOverTime {

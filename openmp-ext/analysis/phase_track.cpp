@@ -150,7 +150,7 @@ void PhaseTable::add(const Profile& profile, Names& names,
   const std::vector<std::uint32_t> stretches = number_stretches(profile, names);
   count_begins(profile, stretches, summary_.phases);
   const std::vector<std::uint32_t> named = number_named(profile);
-  if (runs_.empty()) keep_visits(profile, stretches, named);
+  if (runs_.size() == summary_.drawn) keep_visits(profile, stretches, named);
   std::vector<Sample>& run = runs_.emplace_back();
   StretchAt stretch_at(profile, stretches, summary_);
   std::size_t next_named = 0;

@@ -278,21 +278,25 @@ Parsed<std::string> annotated_text(const ProfileSummary& summary, const ProfileN
 nlohmann::json access_lines_json(const ProfileSummary& summary,
                                  const std::vector<AccessLine>& lines) {
   nlohmann::json sites = nlohmann::json::array();
+  const double all = weight_of_all(summary);
   for (std::size_t i = 0; i < summary.sites.size(); ++i) {
     nlohmann::json& list = sites.emplace_back(nlohmann::json::array());
     const LinesOfSite of = lines_of_site(lines, i);
     for (std::size_t n = 0; n < std::min(of.lines.size(), k_most_lines_in_json); ++n) {
       const LineAtSite& at = of.lines[n];
       const Share share = of.share(summary, at);
-      list.push_back({{"function", at.line->function},
-                      {"file", at.line->file},
-                      {"line", at.line->line},
-                      {"samples", at.part->samples},
-                      {"share", share.value},
-                      {"low", share.low},
-                      {"high", share.high},
-                      {"loads", at.part->loads},
-                      {"stores", at.part->stores}});
+      const Share whole = share_of_samples(summary, at.part->weight, all, summary.samples);
+      list.push_back(
+          {{"function", at.line->function},
+           {"file", at.line->file},
+           {"line", at.line->line},
+           {"samples", at.part->samples},
+           {"share", share.value},
+           {"low", share.low},
+           {"high", share.high},
+           {"of_all", {{"share", whole.value}, {"low", whole.low}, {"high", whole.high}}},
+           {"loads", at.part->loads},
+           {"stores", at.part->stores}});
     }
   }
   return sites;

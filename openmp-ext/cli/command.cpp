@@ -10,9 +10,46 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace omptier {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool write_into(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text << std::flush;
+  return bool(file);
+}
+
+// Links, pipes and devices stay what they are, and nothing is replaced that could not be written.
+bool replaces(const std::string& path) {
+  std::error_code ignored;
+  const fs::file_type type = fs::symlink_status(path, ignored).type();
+  const std::string folder = fs::absolute(path, ignored).parent_path().string();
+  return ::access(folder.c_str(), W_OK) == 0 &&
+         (type == fs::file_type::not_found ||
+          (type == fs::file_type::regular && ::access(path.c_str(), W_OK) == 0));
+}
+
+// And renamed: nobody meets half a file, and a full disk leaves the one before.
+bool write_beside(const std::string& path, const std::string& text) {
+  const std::string fresh = path + "." + std::to_string(::getpid());
+  const int file = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (file < 0) return write_into(path, text);
+  struct stat before{};
+  if (::stat(path.c_str(), &before) == 0) (void)::fchmod(file, before.st_mode & 07777);
+  ::close(file);
+  if (write_into(fresh, text) && std::rename(fresh.c_str(), path.c_str()) == 0) return true;
+  const int error = errno;
+  ::unlink(fresh.c_str());
+  errno = error;
+  return false;
+}
+
+} // namespace
 
 std::string choices(std::string_view names) {
   std::string text = "{";
@@ -27,7 +64,6 @@ int fail(const char* command, int status, const std::string& line) {
 }
 
 std::string problem_with_output(const std::string& path) {
-  namespace fs = std::filesystem;
   std::error_code ignored;
   const fs::path whole = fs::absolute(path, ignored);
   const std::string folder = whole.parent_path().string();
@@ -52,9 +88,8 @@ int write_file(const char* command, const std::string& path, const std::string& 
     return std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0
                ? 0
                : fail(command, 125, "standard output cannot be written");
-  std::ofstream file(path);
-  file << text << std::flush;
-  return file ? 0 : fail(command, 125, path + ": cannot be written; name another file");
+  const bool written = replaces(path) ? write_beside(path, text) : write_into(path, text);
+  return written ? 0 : fail(command, 125, path + ": cannot be written; name another file");
 }
 
 } // namespace omptier

@@ -43,7 +43,8 @@ int fail(const char* command, int status, const std::string& line);
 // a program runs for hours. Does not touch an existing file.
 std::string problem_with_output(const std::string& path);
 
-// "-" is standard output. Returns 0, or 125 after an error message.
+// "-" is standard output; a regular file appears whole, or stays as it was. Returns 0, or 125 after
+// an error message.
 int write_file(const char* command, const std::string& path, const std::string& text);
 
 } // namespace omptier

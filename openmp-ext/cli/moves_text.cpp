@@ -90,4 +90,14 @@ nlohmann::json moves_json(const ProfileSummary& summary) {
   return list;
 }
 
+nlohmann::json all_moves_json(const ProfileSummary& summary) {
+  std::uint64_t bytes = 0;
+  double seconds = 0;
+  for (const MoveSummary& move : summary.moves) {
+    bytes += move.bytes;
+    seconds += move.seconds;
+  }
+  return {{"count", summary.moves.size()}, {"bytes", bytes}, {"seconds", seconds}};
+}
+
 } // namespace omptier

@@ -15,5 +15,6 @@ namespace omptier {
 std::string moves_text(const ProfileSummary& summary, const ProfileNames& names);
 
 nlohmann::json moves_json(const ProfileSummary& summary);
+nlohmann::json all_moves_json(const ProfileSummary& summary); // sums over them
 
 } // namespace omptier

@@ -25,7 +25,9 @@ nlohmann::json live_json(const LiveOverTime& live) {
   nlohmann::json sites = nlohmann::json::array();
   for (const LiveOverTime::OfSite& of : live.sites)
     sites.push_back({{"site", of.site}, {"bytes", of.bytes}});
-  return {{"bytes", live.all}, {"sites", std::move(sites)}};
+  return {{"bytes", live.all},
+          {"sites", std::move(sites)},
+          {"most", {{"at", live.most.time}, {"bytes", live.most.bytes}}}};
 }
 
 nlohmann::json ran_json(const std::vector<RanOverTime>& list, const char* of) {
@@ -59,7 +61,8 @@ nlohmann::json accesses_json(const AccessesOverTime& accesses) {
 
 nlohmann::json over_time_json(const ProfileSummary& summary) {
   return {{"steps", k_time_steps},
-          {"nanoseconds", summary.nanoseconds},
+          {"profile", summary.drawn},
+          {"nanoseconds", drawn_nanoseconds(summary)},
           {"live", live_json(live_over_time(summary))},
           {"regions", ran_json(regions_over_time(summary), "region")},
           {"phases", ran_json(phases_over_time(summary), "phase")},
@@ -72,6 +75,7 @@ nlohmann::json densest_json(const ProfileSummary& summary) {
     list.push_back({{"site", step.site},
                     {"sites", step.sites},
                     {"bytes", step.bytes},
+                    {"samples", step.samples},
                     {"share", step.share.value},
                     {"low", step.share.low},
                     {"high", step.share.high}});

@@ -68,7 +68,7 @@ std::string ranks_text(const ProfileSummary& summary, const ProfileNames& names,
   return text;
 }
 
-nlohmann::json ranks_json(const ProfileSummary& summary) {
+nlohmann::json ranks_json(const ProfileSummary& summary, bool with_sites) {
   nlohmann::json list = nlohmann::json::array();
   for (std::size_t i = 0; i < summary.ranks.size(); ++i) {
     const RankSummary& rank = summary.ranks[i];
@@ -78,11 +78,12 @@ nlohmann::json ranks_json(const ProfileSummary& summary) {
                           {"samples", rank.samples},
                           {"nanoseconds", rank.nanoseconds},
                           {"weight", rank.all.weight},
-                          {"bytes_peak", rank.all.bytes_peak},
-                          {"sites", nlohmann::json::array()}};
+                          {"bytes_peak", rank.all.bytes_peak}};
+    if (with_sites) one["sites"] = nlohmann::json::array();
     for (const SiteSummary& site : summary.sites)
-      one["sites"].push_back(
-          {{"weight", site.by_rank[i].weight}, {"bytes_peak", site.by_rank[i].bytes_peak}});
+      if (with_sites)
+        one["sites"].push_back(
+            {{"weight", site.by_rank[i].weight}, {"bytes_peak", site.by_rank[i].bytes_peak}});
     list.push_back(std::move(one));
   }
   return list;

@@ -15,7 +15,7 @@ namespace omptier {
 std::string ranks_text(const ProfileSummary& summary, const ProfileNames& names,
                        std::size_t most_sites);
 
-// One entry per rank, its objects in the order of "sites"; [] for one rank.
-nlohmann::json ranks_json(const ProfileSummary& summary);
+// One entry per rank; with_sites: with its objects, in the order of "sites". [] for one rank.
+nlohmann::json ranks_json(const ProfileSummary& summary, bool with_sites);
 
 } // namespace omptier

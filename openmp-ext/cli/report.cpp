@@ -46,7 +46,8 @@ Parsed<std::string> text_of(ProfileSummary& summary, const ReportArguments& argu
                             const ProfileTextOptions& options, Symbols& symbols) {
   ProfileNames names = names_of(summary, symbols);
   if (!arguments.page.empty())
-    return report_page(profile_json(summary, names, symbols), arguments.pictures);
+    return report_page(profile_json(summary, names, symbols, Details::of_pictures),
+                       arguments.pictures);
   if (arguments.json)
     return profile_json(summary, names, symbols)
                .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
@@ -72,6 +73,19 @@ Parsed<std::string> text_of(ProfileSummary& summary, const ReportArguments& argu
   return text;
 }
 
+// Only a page of ours is written over: `--html a.profile b.profile` names a recording.
+std::string problem_with_page(const ReportArguments& arguments) {
+  const std::string& page = arguments.page;
+  if (page == "-") return "- is no file that a browser opens; name one";
+  std::error_code ignored;
+  for (const std::string& profile : arguments.profiles)
+    if (std::filesystem::equivalent(page, profile, ignored))
+      return page + " is one of the profiles; name another file for the page";
+  if (std::filesystem::is_regular_file(page, ignored) && !may_be_replaced(page))
+    return page + " is there, and is no page of this command; name another file";
+  return problem_with_output(page);
+}
+
 int write_page(const std::string& path, const std::string& page) {
   const int status = write_file("report", path, page);
   if (status == 0)
@@ -80,10 +94,8 @@ int write_page(const std::string& path, const std::string& page) {
 }
 
 int report(const ReportArguments& arguments) {
-  if (arguments.page == "-")
-    return fail("report", 2, "--html: - is no file that a browser opens; name one");
   if (!arguments.page.empty())
-    if (const std::string problem = problem_with_output(arguments.page); !problem.empty())
+    if (const std::string problem = problem_with_page(arguments); !problem.empty())
       return fail("report", 2, "--html: " + problem);
   const Parsed<ProfileTextOptions> options = text_options(arguments.text);
   if (!options) return fail("report", 2, options.error());

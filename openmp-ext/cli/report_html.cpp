@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // See report_html.hpp. Of a profile with very many objects the page has those with the largest
-// shares and the largest ones, so that it opens quickly. The numbers of objects stay: one that is
-// left out is null.
+// shares and the largest ones, so that it opens quickly. The numbers of objects, regions and phases
+// stay: one that is left out is null.
 #include "cli/report_html.hpp"
 
 #include <algorithm>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace omptier {
@@ -17,75 +20,136 @@ namespace {
 
 constexpr std::size_t k_most_sites = 400, k_least_sites = 25;
 constexpr std::size_t k_most_bytes = 3u << 20; // of the numbers; the library has one more
-constexpr std::size_t k_most_parts = 16;       // of each list of an object
-constexpr std::size_t k_most_moves = 400, k_most_functions = 60;
+constexpr std::size_t k_most_items = 16;       // of each list of an object
+constexpr std::size_t k_most_parts = 200;      // regions, and phases
+constexpr std::size_t k_pictured_parts = 8;    // of them, against objects
+constexpr std::size_t k_most_moves = 400, k_most_functions = 60, k_most_notes = 40;
+constexpr std::size_t k_most_letters = 200; // of a text, where the page is too large
 
-void shorten(nlohmann::json& of, const char* list, std::size_t most) {
+using Json = nlohmann::json;
+
+void shorten(Json& of, const char* list, std::size_t most) {
   const auto found = of.find(list);
   if (found == of.end() || found->size() <= most) return;
   found->erase(found->begin() + static_cast<std::ptrdiff_t>(most), found->end());
 }
 
+// The numbers of the list's `most` with the largest `of`; of equal ones the first.
+std::set<std::size_t> largest(const Json& list, const char* of, std::size_t most) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < list.size(); ++i)
+    if (!list[i].is_null()) order.push_back(i);
+  std::ranges::stable_sort(order, std::greater{},
+                           [&](std::size_t i) { return list[i][of].get<double>(); });
+  order.resize(std::min(order.size(), most));
+  return {order.begin(), order.end()};
+}
+
+void keep(Json& list, const std::set<std::size_t>& shown) {
+  for (std::size_t i = 0; i < list.size(); ++i)
+    if (!shown.contains(i)) list[i] = nullptr;
+}
+
+void add_drawn(std::set<std::size_t>& shown, const Json& drawn, const char* index) {
+  for (const Json& of : drawn)
+    shown.insert(of[index].get<std::size_t>());
+}
+
 // Half of them by share (the order of the list), half by size, and those that are drawn over time.
-std::set<std::size_t> shown_sites(const nlohmann::json& profile, std::size_t most) {
-  const nlohmann::json& sites = profile["sites"];
-  std::vector<std::pair<std::uint64_t, std::size_t>> by_bytes;
-  for (std::size_t i = 0; i < sites.size(); ++i)
-    if (!sites[i].is_null()) by_bytes.emplace_back(~sites[i]["bytes_peak"].get<std::uint64_t>(), i);
+std::set<std::size_t> shown_sites(const Json& profile, std::size_t most) {
   std::set<std::size_t> shown;
-  for (std::size_t i = 0; i < std::min(most / 2, sites.size()); ++i)
+  for (std::size_t i = 0; i < std::min(most / 2, profile["sites"].size()); ++i)
     shown.insert(i);
-  std::ranges::sort(by_bytes);
-  for (const auto& [bytes, site] : by_bytes)
-    if (shown.size() < most) shown.insert(site);
+  shown.merge(largest(profile["sites"], "bytes_peak", most - shown.size()));
   for (const char* picture : {"live", "accesses"})
-    for (const nlohmann::json& of : profile["over_time"][picture]["sites"])
-      shown.insert(of["site"].get<std::size_t>());
+    add_drawn(shown, profile["over_time"][picture]["sites"], "site");
   return shown;
 }
 
-void keep_sites(nlohmann::json& profile, std::size_t most) {
-  const std::set<std::size_t> shown = shown_sites(profile, most);
-  for (std::size_t i = 0; i < profile["sites"].size(); ++i)
-    if (!shown.contains(i)) profile["sites"][i] = nullptr;
+// The first parts of an object, and those that a picture shows it against.
+void shorten_parts(Json& site, const char* list, const char* index,
+                   const std::set<std::size_t>& pictured) {
+  const auto parts = site.find(list);
+  if (parts == site.end()) return;
+  Json kept = Json::array();
+  for (std::size_t i = 0; i < parts->size(); ++i) {
+    Json& part = (*parts)[i];
+    part.erase("hot_ranges");
+    if (i < k_most_items || pictured.contains(part[index].get<std::size_t>()))
+      kept.push_back(std::move(part));
+  }
+  if (kept.size() < parts->size()) site[std::string("all_") + list] = parts->size();
+  *parts = std::move(kept);
 }
 
-// Lists that no picture shows, or only the begin of.
-void shorten_lists(nlohmann::json& profile) {
-  shorten(profile, "functions", k_most_functions);
-  for (nlohmann::json& rank : profile["ranks"])
-    rank.erase("sites");
-  for (const char* parts : {"regions", "phases"})
-    for (nlohmann::json& part : profile[parts])
-      part.erase("frames");
-  for (nlohmann::json& site : profile["sites"]) {
-    for (const char* list : {"blocks", "hot_blocks"})
-      site.erase(list);
-    for (const char* list : {"frames", "lines", "regions", "phases"})
-      shorten(site, list, k_most_parts);
-    for (const char* parts : {"regions", "phases"})
-      if (site.contains(parts))
-        for (nlohmann::json& part : site[parts])
-          part.erase("hot_ranges");
+void shorten_sites(Json& profile) {
+  const std::set<std::size_t> regions = largest(profile["regions"], "share", k_pictured_parts);
+  const std::set<std::size_t> phases = largest(profile["phases"], "share", k_pictured_parts);
+  for (Json& site : profile["sites"]) {
+    shorten(site, "frames", k_most_items);
+    if (site["lines"].size() > k_most_items) site["all_lines"] = site["lines"].size();
+    shorten(site, "lines", k_most_items);
+    shorten_parts(site, "regions", "region", regions);
+    shorten_parts(site, "phases", "phase", phases);
   }
 }
 
-void keep_largest_moves(nlohmann::json& moves) {
-  if (moves.size() <= k_most_moves) return;
-  std::vector<std::uint64_t> bytes;
-  for (const nlohmann::json& move : moves)
-    bytes.push_back(move["bytes"].get<std::uint64_t>());
-  std::ranges::sort(bytes, std::greater{});
-  nlohmann::json kept = nlohmann::json::array();
-  for (nlohmann::json& move : moves)
-    if (move["bytes"] >= bytes[k_most_moves] && kept.size() < k_most_moves)
-      kept.push_back(std::move(move));
+// Most are of runs of many processes, or of code with very many regions.
+void shorten_parts_of_run(Json& profile) {
+  for (const auto& [parts, index] : {std::pair{"regions", "region"}, {"phases", "phase"}}) {
+    Json& list = profile[parts];
+    std::set<std::size_t> shown = largest(list, "share", k_most_parts);
+    add_drawn(shown, profile["over_time"][parts], index);
+    for (const Json& site : profile["sites"])
+      if (site.contains(parts)) add_drawn(shown, site[parts], index);
+    keep(list, shown);
+    for (Json& part : list)
+      if (!part.is_null()) part.erase("frames");
+  }
+}
+
+void keep_largest_moves(Json& moves) { // in their order, which is that of time
+  Json kept = Json::array();
+  for (const std::size_t i : largest(moves, "bytes", k_most_moves))
+    kept.push_back(std::move(moves[i]));
   moves = std::move(kept);
 }
 
+void shorten_lists(Json& profile) {
+  shorten(profile, "functions", k_most_functions);
+  profile["profiles"] = profile["runs"].size();
+  profile["drawn_run"] = profile["runs"][profile["over_time"]["profile"].get<std::size_t>()];
+  shorten(profile, "runs", 1);
+  const std::size_t notes = profile["notes"].size();
+  shorten(profile, "notes", k_most_notes);
+  if (notes > k_most_notes)
+    profile["notes"].push_back("and " + std::to_string(notes - k_most_notes) +
+                               " more notes: omptier report prints them");
+  shorten_sites(profile);
+  keep_largest_moves(profile["moves"]);
+}
+
+// In the middle, between letters of UTF-8.
+void shorten_texts(Json& of) {
+  if (of.is_structured()) {
+    for (Json& inside : of)
+      shorten_texts(inside);
+    return;
+  }
+  if (!of.is_string() || of.get_ref<const std::string&>().size() <= k_most_letters) return;
+  std::string& text = of.get_ref<std::string&>();
+  const auto inside = [&](std::size_t at) { return (text[at] & 0xc0) == 0x80; };
+  std::size_t begin = k_most_letters / 2, end = text.size() - k_most_letters / 2;
+  while (begin > 0 && inside(begin))
+    --begin;
+  while (end < text.size() && inside(end))
+    ++end;
+  text = text.substr(0, begin) + "…" + text.substr(end);
+}
+
 // As a script's text: "<" could end the script.
-std::string script_text(const nlohmann::json& profile) {
-  const std::string text = profile.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+std::string script_text(const Json& profile) {
+  const std::string text = profile.dump(-1, ' ', false, Json::error_handler_t::replace);
   std::string safe;
   for (const char c : text)
     if (c == '<')
@@ -95,13 +159,14 @@ std::string script_text(const nlohmann::json& profile) {
   return safe;
 }
 
-std::string shown_numbers(nlohmann::json profile) {
-  keep_largest_moves(profile["moves"]);
+std::string shown_numbers(Json profile) {
   shorten_lists(profile);
   for (std::size_t most = k_most_sites;; most /= 2) {
-    keep_sites(profile, most);
+    keep(profile["sites"], shown_sites(profile, most));
+    shorten_parts_of_run(profile);
     std::string text = script_text(profile);
     if (text.size() <= k_most_bytes || most <= k_least_sites) return text;
+    if (most == k_most_sites) shorten_texts(profile);
   }
 }
 
@@ -113,7 +178,7 @@ bool read(const std::string& path, std::string& text) {
 
 } // namespace
 
-Parsed<std::string> report_page(nlohmann::json profile, const std::string& folder) {
+Parsed<std::string> report_page(Json profile, const std::string& folder) {
   using Result = Parsed<std::string>;
   std::string page, part;
   if (!read(folder + "/page.html", page))
@@ -137,6 +202,15 @@ Parsed<std::string> report_page(nlohmann::json profile, const std::string& folde
       return Result::failure(folder + "/" + name + ": cannot be read; reinstall OMPTier");
     at = end + 2;
   }
+}
+
+bool may_be_replaced(const std::string& file) {
+  static constexpr std::string_view k_mark = "The page of omptier report"; // of page.html
+  std::ifstream in(file, std::ios::binary);
+  char begin[512];
+  in.read(begin, sizeof begin);
+  const std::string_view text(begin, static_cast<std::size_t>(in.gcount()));
+  return text.empty() || text.find(k_mark) != text.npos;
 }
 
 } // namespace omptier

@@ -14,4 +14,7 @@ namespace omptier {
 // folder: of the installed pictures/. The JSON is cut to what the page shows.
 Parsed<std::string> report_page(nlohmann::json profile, const std::string& folder);
 
+// Whether the file is empty or such a page.
+bool may_be_replaced(const std::string& file);
+
 } // namespace omptier

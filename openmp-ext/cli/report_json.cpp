@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A profile's summary as JSON (declared in report_text.hpp).
+#include "analysis/enough_samples.hpp"
 #include "cli/access_lines.hpp"
 #include "cli/blocks_text.hpp"
 #include "cli/code_text.hpp"
@@ -78,8 +79,9 @@ nlohmann::json json_of(const RunRecord& run) {
 
 class ProfileJson {
 public:
-  ProfileJson(const ProfileSummary& summary, const ProfileNames& names, Symbols& symbols)
-      : summary_(summary), names_(names), symbols_(symbols) {}
+  ProfileJson(const ProfileSummary& summary, const ProfileNames& names, Symbols& symbols,
+              Details details)
+      : summary_(summary), names_(names), symbols_(symbols), details_(details) {}
 
   nlohmann::json all() {
     nlohmann::json json = totals();
@@ -96,8 +98,9 @@ public:
     for (std::size_t i = 0; i < summary_.phases.size(); ++i)
       json["phases"].push_back(phase(i));
     json["functions"] = code_json(functions_of(summary_, symbols_));
-    json["ranks"] = ranks_json(summary_);
+    json["ranks"] = ranks_json(summary_, details_ == Details::all);
     json["moves"] = moves_json(summary_);
+    json["all_moves"] = all_moves_json(summary_);
     json["densest"] = densest_json(summary_);
     json["over_time"] = over_time_json(summary_);
     return json;
@@ -122,6 +125,8 @@ private:
                            {"small_objects", json_of(summary_.small.share)},
                            {"other", json_of(summary_.other.share)},
                            {"other_accesses", json_of(summary_.other_access_share)}};
+    json["other"]["samples"] = summary_.other.samples;
+    json["too_few_samples"] = !too_few_samples(summary_).empty();
     json["small_objects"].update({{"objects", summary_.small_objects.objects},
                                   {"bytes_total", summary_.small_objects.bytes},
                                   {"sites", summary_.small_sites},
@@ -164,7 +169,7 @@ private:
     json["level_share"] = site.level_share;
     json["hot_ranges"] = json_of(site.offsets);
     if (site.hot_part) json["hot_part"] = *site.hot_part;
-    if (site.blocks > 0) json.update(blocks_json(summary_, site));
+    if (site.blocks > 0 && details_ == Details::all) json.update(blocks_json(summary_, site));
     if (!site.by_region.empty()) json["regions"] = json_of(site.by_region, "region");
     if (!site.by_phase.empty()) json["phases"] = json_of(site.by_phase, "phase");
     return json;
@@ -229,13 +234,14 @@ private:
   const ProfileSummary& summary_;
   const ProfileNames& names_;
   Symbols& symbols_;
+  Details details_;
 };
 
 } // namespace
 
 nlohmann::json profile_json(const ProfileSummary& summary, const ProfileNames& names,
-                            Symbols& symbols) {
-  return ProfileJson(summary, names, symbols).all();
+                            Symbols& symbols, Details details) {
+  return ProfileJson(summary, names, symbols, details).all();
 }
 
 } // namespace omptier

@@ -34,8 +34,10 @@ struct ProfileTextOptions {
 
 std::string profile_text(const ProfileSummary& summary, const ProfileNames& names,
                          const ProfileTextOptions& options);
+// of_pictures: without blocks and the ranks' sites, which no picture shows and which may be many.
+enum class Details : std::uint8_t { all, of_pictures };
 nlohmann::json profile_json(const ProfileSummary& summary, const ProfileNames& names,
-                            Symbols& symbols);
+                            Symbols& symbols, Details details = Details::all);
 // The head above the tables, and the table of objects.
 std::string objects_report(const ProfileSummary& summary, const ProfileNames& names,
                            const ProfileTextOptions& options);

@@ -80,6 +80,9 @@ class Pages(Recorder):
     def pictures(self):
         return self.browser.value("[...document.querySelectorAll('.picture')].map(of => of.id)")
 
+    def title(self, name):
+        return self.browser.value(f"document.querySelector('#{name}').closest('section').querySelector('h2').textContent")
+
     def table(self, name):
         """Its rows: of each cell the text and the number behind it."""
         self.browser.value(f"document.querySelector('#{name}').closest('.scrolls').parentElement"
@@ -97,8 +100,12 @@ def check_objects(pages, report, most=None):
     """The table of objects: as in the JSON, in its order."""
     rows = pages.table("objects-table")
     sites = report["sites"]
+    elsewhere = [row for row in rows if row[0][0] in ("small objects (under 4 KiB)", "everything else")]
+    check([row[1][1] for row in elsewhere] == [report[of]["share"] for of in ("small_objects", "other") if
+                                               of == "other" or report[of]["objects"]], f"{elsewhere}")
+    check(abs(sum(row[1][1] for row in rows) - 1) < 1e-6, f"shares add up to {sum(row[1][1] for row in rows)}")
     if most is None:
-        check(len(rows) == len(sites), f"{len(rows)} rows of {len(sites)} objects")
+        check(len(rows) == len(sites) + len(elsewhere), f"{len(rows)} rows of {len(sites)} objects")
     for row, site in zip(rows, sites[:most]):
         check(row[0][0] == site["label"] and row[1][1] == site["share"] and same_percent(row[1][0], site["share"]),
               f"{row} {site['label']} {site['share']}")
@@ -119,14 +126,17 @@ def check_densest(pages, report):
     check(last["sites"] == len(sized) and last["bytes"] == sum(of["bytes_peak"] for of in sized), f"{last}")
     check(abs(last["share"] - sum(of["share"] for of in sized)) < 1e-9, f"{last}")
     reached = max(steps, key=lambda step: step["share"] / last["share"] - step["bytes"] / last["bytes"])
-    title = pages.browser.value("document.querySelector('#densest').closest('section').querySelector('h2').textContent")
-    check(title.startswith(f"{reached['sites']:,} of {last['sites']:,} object"), title)
+    title = pages.title("densest")
+    few = report["too_few_samples"] or reached["samples"] < 5 * reached["sites"]
+    check(title.startswith(f"The {report['samples']:,} samples are too few" if few else
+                           f"{reached['sites']:,} of {last['sites']:,} object"), title)
 
 
 def check_over_time(report):
     """Of one profile: the steps add up to what the rest of the report says."""
     over = report["over_time"]
     peak = max(over["live"]["bytes"])
+    check(over["live"]["most"]["bytes"] == peak and over["live"]["most"]["at"] <= over["nanoseconds"], f"{over['live']}")
     check(peak >= max(site["bytes_peak"] for site in report["sites"] if site["kind"] == "allocation"), f"{peak}")
     for of in over["live"]["sites"]:
         check(all(part <= whole for part, whole in zip(of["bytes"], over["live"]["bytes"])), f"{of}")
@@ -172,6 +182,10 @@ def case_phases(pages):
     lines = pages.table("lines-table")
     known = {(line["function"], site["label"]): line["samples"] for site in report["sites"] for line in site["lines"]}
     check(lines and all((row[0][0], row[2][0]) in known for row in lines), f"{lines}")
+    shares = {(line["function"], line["line"], site["label"]): line["of_all"] for site in report["sites"]
+              for line in site["lines"]}
+    check(sum(of["share"] for of in shares.values()) < 1.01, f"{shares}")
+    check(all(of["low"] <= of["share"] <= of["high"] for of in shares.values()), f"{shares}")
 
 
 def case_ranks(pages):
@@ -188,6 +202,7 @@ def case_ranks(pages):
     check("ranks" in pages.pictures(), f"{pages.pictures()}")
     check([[row[0][1], row[3][1], row[5][1]] for row in pages.table("ranks-table")] ==
           [[rank["rank"], rank["bytes_peak"], rank["samples"]] for rank in report["ranks"]], f"{pages.table('ranks-table')}")
+    check("2 profiles" in pages.browser.value("document.querySelector('#time').closest('section').textContent"), "whose time")
     check(program in pages.browser.value("document.querySelector('h1').textContent"), "the program's name")
     check_objects(pages, report)
 
@@ -208,6 +223,25 @@ def case_many(pages):
     check(f"{len(report['sites']) - shown:,} more are counted together" in text, text)
 
 
+def case_unsampled(pages):
+    """Without samples the page says why, shows objects without colours, and claims nothing. A long name is cut."""
+    function = "f" + "_long" * 100
+    (pages.folder / "long.c").write_text(f"""#include <stdlib.h>
+        char* volatile kept;
+        __attribute__((noinline)) void {function}(void) {{ kept = malloc(1 << 20); kept[5] = 1; }}
+        int main(void) {{ {function}(); return 0; }}""")
+    pages.run(pages.options.gcc, "-O1", "-g", "long.c", "-o", "long")
+    pages.record("./long", options=["--children", "all", "--events", "none"])
+    report = pages.page("p.profile")
+    check(report["samples"] == 0, f"{report['samples']} samples")
+    check("treemap" in pages.pictures() and "densest" not in pages.pictures(), f"{pages.pictures()}")
+    text = pages.browser.value("document.body.innerText")
+    check("There are no samples" in text and "no sample fell on" not in text and "under 0.1 %" not in text, text)
+    cut = [row[0][0] for row in pages.table("objects-table") if "…" in row[0][0]]
+    whole = pages.browser.value("[...document.querySelectorAll('#objects-table th[title]')].map(of => of.title)")
+    check(cut and all(len(name) <= 120 for name in cut) and any("_long" * 90 in name for name in whole), f"{cut} {whole}")
+
+
 def case_refused(pages):
     """Where no page can be written, one line says so, and nothing is."""
     pages.record(pages.options.phases, "named", "20")
@@ -216,6 +250,12 @@ def case_refused(pages):
         done = pages.run(pages.omptier, "report", *options, "p.profile", status=2)
         check(done.stderr.count("\n") == 1 and says in done.stderr and not done.stdout, f"{options}: {done.stderr}")
     check(not (pages.folder / "x.html").exists(), "a page was written")
+    profile = (pages.folder / "p.profile").read_bytes()
+    for name, says in ("p.profile", "is one of the profiles"), ("other.profile", "is no page of this command"):
+        (pages.folder / name).write_bytes(profile)
+        done = pages.run(pages.omptier, "report", "--html", name, "p.profile", status=2)
+        check(done.stderr.count("\n") == 1 and says in done.stderr, done.stderr)
+        check((pages.folder / name).read_bytes() == profile, f"{name} was written over")
     for part in "bin/omptier", "share/omptier/pictures":  # as a build without network leaves it
         there = pages.folder / "built" / part
         there.parent.mkdir(parents=True)

@@ -37,6 +37,8 @@ TEST(OverTime, LiveBytesAreThoseOfTheFullestMoment) {
   EXPECT_EQ(live.all[19], 110u);
   EXPECT_EQ(live.all[21], 30u);
   EXPECT_EQ(live.all[k_time_steps - 1], 30u);
+  EXPECT_EQ(live.most.bytes, 170u);
+  EXPECT_EQ(live.most.time, 10 * k_step + 200);
   ASSERT_EQ(live.sites.size(), 3u);
   EXPECT_EQ(live.sites[0].site, 0u); // the highest peak first
   EXPECT_EQ(live.sites[1].site, 2u);
@@ -110,6 +112,29 @@ TEST(OverTime, AccessesHaveTheirTimeAndPlace) {
     }
     EXPECT_NEAR(sum, summary.sites[of.site].share.value, 1e-9);
   }
+}
+
+// Of several profiles one run is drawn, the first with samples: what lived in others is not mixed
+// in.
+TEST(OverTime, OneRunOfSeveralIsDrawn) {
+  Profile empty = profile_of_arrays(1), sampled = profile_of_arrays(2);
+  empty.last_time = 2 * k_run;
+  sampled.last_time = k_run;
+  LoggedSample sample;
+  sample.time = 1;
+  sample.weight = 1;
+  sample.address = address_of_array(1);
+  sampled.samples.push_back(sample);
+  const Profile profiles[] = {empty, sampled};
+  const Parsed<ProfileSummary> summary = summarize(profiles);
+  ASSERT_TRUE(summary) << summary.error();
+  EXPECT_EQ(summary->drawn, 1u);
+  EXPECT_EQ(drawn_nanoseconds(*summary), k_run);
+  const ProfileSummary alone = summary_of(sampled);
+  const LiveOverTime live = live_over_time(*summary), expected = live_over_time(alone);
+  EXPECT_GT(expected.most.bytes, 0u);
+  EXPECT_EQ(live.most.bytes, expected.most.bytes);
+  EXPECT_EQ(live.all, expected.all);
 }
 
 TEST(Densest, HottestBytesComeFirstAndAllAreCounted) {

@@ -13,7 +13,52 @@ const sites = profile.sites.flatMap((site, number) => site ? [{...site, number}]
 const leftOut = profile.sites.length - sites.length;
 
 function nameOf(site) {
-  return profile.sites[site] ? profile.sites[site].label : "an object that this page leaves out";
+  return profile.sites[site] ? cutName(profile.sites[site].label) :
+                               "an object that this page leaves out";
+}
+
+// Why there are no samples, or "".
+const whyUnsampled = profile.samples > 0 ?
+    "" :
+    "There are no samples: " + (profile.runs[0].source_description || "none was taken") + ".";
+
+// Time passes in one run; of several profiles it is said whose.
+const whoseTime = profile.profiles < 2 ? "" :
+                                         " This is of one of " + profile.profiles +
+        " profiles: process " + profile.drawn_run.process + " on " + profile.drawn_run.host + ".";
+
+function samplesFact() {
+  let text = countText(profile.samples);
+  if (profile.samples_lost > 0) text += ", " + countText(profile.samples_lost) + " lost";
+  if (profile.samples_waiting > 0)
+    text += ", and " + countText(profile.samples_waiting) +
+        " waiting in the OpenMP runtime, or recording";
+  return text;
+}
+
+function runningNote() {
+  const who = profile.profiles < 2 ? "The program" :
+      profile.running === 1        ? "One process" :
+                                     countText(profile.running) + " processes";
+  return who + " still ran when this was written: figures are those so far.";
+}
+
+function headNotes() {
+  const notes = [...profile.notes];
+  if (whyUnsampled) notes.push(whyUnsampled);
+  if (profile.running > 0) notes.push(runningNote());
+  if (profile.profiles > 1)
+    notes.push(countOf(profile.profiles, "profile") +
+               " are joined: bytes and times are figures of one " +
+               "process, and an object's bytes those of the process where it is largest.");
+  if (profile.samples > 0 && profile.worst_error > 0)
+    notes.push("Shares may be off by " + Math.round(profile.worst_error * 100) +
+               " points beside their intervals: what this source of samples cannot tell apart.");
+  if (leftOut > 0)
+    notes.push("Shown are the " + countText(sites.length) +
+               " objects with most samples or most bytes; " + countText(leftOut) +
+               " more are counted together. omptier report --json has all.");
+  return notes;
 }
 
 function head() {
@@ -22,31 +67,22 @@ function head() {
   document.title = run.program.split("/").pop() + ": omptier report";
   const facts = [
     ["ran for", timeText(profile.nanoseconds)], ["threads", countText(profile.threads)],
-    ["samples of " + profile.measure, countText(profile.samples)], ["source", run.source],
-    ["on", run.host],
+    ["samples of " + profile.measure, samplesFact()], ["source", run.source], ["on", run.host],
     ["at", run.wall_clock_start ? new Date(run.wall_clock_start * 1000).toLocaleString() : "-"],
     ["objects", countText(profile.sites.length)]
   ];
-  if (profile.runs.length > 1) facts.push(["profiles", countText(profile.runs.length)]);
-  const list = element(
-      "dl", {className: "facts"},
-      ...facts.map(
-          ([name, text]) => element(
-              "div", {}, element("dt", {textContent: name}), element("dd", {textContent: text}))));
-  document.querySelector("header").append(element("h1", {textContent: program}), list);
-  const notes = [...profile.notes];
-  if (profile.worst_error > 0)
-    notes.push(
-        "Shares may be off by " + roundPercent(profile.worst_error) +
-        " beside their intervals: what this source of samples cannot tell apart.");
-  if (leftOut > 0)
-    notes.push(
-        "Shown are the " + countText(sites.length) + " objects with most samples or most bytes; " +
-        countText(leftOut) + " more are counted together. omptier report --json has all.");
+  if (profile.profiles > 1) facts.push(["profiles", countText(profile.profiles)]);
+  const list =
+      element("dl", {className: "facts"},
+              ...facts.map(([name, text]) => element("div", {}, element("dt", {textContent: name}),
+                                                     element("dd", {textContent: text}))));
+  document.querySelector("header").append(
+      element("h1", {textContent: cutName(program, 400), title: program}), list);
+  const notes = headNotes();
   if (notes.length)
-    document.querySelector("header").append(element(
-        "ul", {className: "notes faint"},
-        ...notes.map(note => element("li", {textContent: note}))));
+    document.querySelector("header").append(
+        element("ul", {className: "notes faint"},
+                ...notes.map(note => element("li", {textContent: note}))));
 }
 
 function foot() {
@@ -60,6 +96,7 @@ function foot() {
 head();
 densestSection();
 treemapSection();
+objectsSection();
 timeSection();
 partsSection("regions", "parallel regions");
 partsSection("phases", "phases and stretches between barriers");

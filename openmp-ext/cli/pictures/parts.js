@@ -4,7 +4,7 @@
 
 // The cells of one object: a row's name, and its share in each column.
 function partCells(row, site, columns, listOf) {
-  const index = listOf.slice(0, -1);  // "regions" have a "region"
+  const index = listOf.slice(0, -1); // "regions" have a "region"
   return columns.flatMap(({name, number}) => {
     const part = (site[listOf] ?? []).find(part => part[index] === number);
     if (!part) return [];
@@ -13,7 +13,7 @@ function partCells(row, site, columns, listOf) {
       column: name,
       share: part.share,
       text: part.share >= 0.005 ? (part.share * 100).toFixed(0) + " %" : "",
-      tip: row + " in " + name + "\n" + shareLine(part) + " of " + whatFell + " there\n" +
+      tip: row + " in " + name + "\n" + shareLine(part, whatFell + " there") + "\n" +
           countOf(part.samples, "sample")
     }];
   });
@@ -65,7 +65,7 @@ function objectsByPart(sites, parts, listOf) {
               color: {
                 field: "share",
                 type: "quantitative",
-                legend: null,
+                legend: heatLegendBelow("share of " + whatFell + " there", 1),
                 scale: {domain: [0, 1], range: colours.heat, interpolate: "rgb"}
               }
             }

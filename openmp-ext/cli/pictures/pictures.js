@@ -2,7 +2,7 @@
 //
 // How little memory holds how many accesses, and how ranks differ. Specifications for Vega-Lite.
 
-const narrow = 560;  // pixels: below it labels are short
+const narrow = 560; // pixels: below it labels are short
 
 // Band, line, the step that the text is about, points, and larger ones that nobody sees: for tips.
 function curveLayers(fromNothing, reached, what, colours, small) {
@@ -34,7 +34,7 @@ function curveLayers(fromNothing, reached, what, colours, small) {
 // Steps: of the profile's list "densest"; reached: the one that the text is about.
 function curve(steps, reached, what) {
   const tip = step => countOf(step.sites, "object") + ", " + sizeText(step.bytes) + ":\n" +
-      shareLine(step) + " of " + what + "\nlast added: " + nameOf(step.site);
+      shareLine(step, what) + "\nlast added: " + nameOf(step.site);
   const values = steps.map(step => ({...step, tip: tip(step)}));
   const last = steps[steps.length - 1].bytes, first = steps[0].bytes;
   const logarithmic = last > 40 * first;
@@ -64,13 +64,12 @@ function curve(steps, reached, what) {
   };
 }
 
-// Two bars for each rank: of what fell, and of bytes.
-function rankBars(ranks) {
-  const mean = ranks.reduce((sum, rank) => sum + rank.weight, 0) / ranks.length;
+// Two bars for each rank: of what fell, against the mean of all ranks, and of bytes.
+function rankBars(ranks, mean) {
   const most = Math.max(...ranks.map(rank => rank.bytes_peak));
   const tip = (rank, times) => "rank " + rank.rank + " on " + rank.host + "\n" + times.toFixed(2) +
-      " times the mean of " + whatFell + "\n" + sizeText(rank.bytes_peak) + " at most, " +
-      timeText(rank.nanoseconds);
+      " times the mean of " + whatFell + "\n" + sizeText(rank.bytes_peak) +
+      " as the sum of its objects' peaks\nran for " + timeText(rank.nanoseconds);
   const values = ranks.map(rank => {
     const times = mean > 0 ? rank.weight / mean : 0;
     return {rank: "rank " + rank.rank, times, bytes: rank.bytes_peak, tip: tip(rank, times)};
@@ -89,7 +88,8 @@ function rankBars(ranks) {
     });
     const panels = [
       bars("times", whatFell + ", against the mean", {tickCount: ticks}),
-      bars("bytes", "most bytes", {formatType: "sizeText", values: byteTicks(most, ticks)})
+      bars("bytes", "sum of the objects' peaks",
+           {formatType: "sizeText", values: byteTicks(most, ticks)})
     ];
     return {lite: {data: {values}, [width < narrow ? "vconcat" : "hconcat"]: panels}};
   };

@@ -16,8 +16,10 @@ function cellOf(column, row, first) {
   const text = value === null || value === undefined ? "-" :
       column.as                                      ? column.as(value, row) :
                                                        String(value);
+  const shown = cutName(text);
   const cell =
-      element(first ? "th" : "td", {textContent: text, className: column.words ? "words" : ""});
+      element(first ? "th" : "td", {textContent: shown, className: column.words ? "words" : ""});
+  if (shown !== text) cell.title = text;
   if (first) cell.scope = "row";
   if (typeof value === "number") cell.dataset.value = value;
   return cell;
@@ -35,8 +37,8 @@ function fillRows(body, columns, rows, most) {
       row => element("tr", {}, ...columns.map((column, i) => cellOf(column, row, i === 0)))));
 }
 
-// id: the tests' name for it.
-function tableOf(id, caption, columns, rows) {
+// id: the tests' name for it. leftOut: how many more rows there are than the page has.
+function tableOf(id, caption, columns, rows, leftOut = 0) {
   const body = element("tbody"), heads = element("tr");
   let most = rowsAtFirst;
   columns.forEach((column, number) => {
@@ -44,7 +46,8 @@ function tableOf(id, caption, columns, rows) {
     const button = element("button", {type: "button", title: "sort", textContent: column.title});
     button.onclick = () => {
       const falls = column.words ? head.ariaSort === "ascending" : head.ariaSort !== "descending";
-      for (const other of heads.children) other.ariaSort = "none";
+      for (const other of heads.children)
+        other.ariaSort = "none";
       head.ariaSort = falls ? "descending" : "ascending";
       rows = [...rows].sort((a, b) => compare(column.of(a), column.of(b), falls));
       fillRows(body, columns, rows, most);
@@ -53,12 +56,17 @@ function tableOf(id, caption, columns, rows) {
     heads.append(head);
   });
   fillRows(body, columns, rows, most);
-  const whole = element(
-      "div", {className: "scrolls", tabIndex: 0, role: "group", ariaLabel: caption},
-      element(
-          "table", {id}, element("caption", {textContent: caption}), element("thead", {}, heads),
-          body));
-  if (rows.length <= most) return [whole];
+  const whole =
+      element("div", {className: "scrolls", tabIndex: 0, role: "group", ariaLabel: caption},
+              element("table", {id}, element("caption", {textContent: caption}),
+                      element("thead", {}, heads), body));
+  const parts = [whole];
+  if (leftOut > 0)
+    parts.push(element("p", {
+      className: "faint",
+      textContent: "and " + countText(leftOut) + " more, which omptier report --json has"
+    }));
+  if (rows.length <= most) return parts;
   const more = element("button", {
     type: "button",
     className: "more",
@@ -68,8 +76,9 @@ function tableOf(id, caption, columns, rows) {
     most = Infinity;
     fillRows(body, columns, rows, most);
     more.remove();
+    whole.focus(); // the keyboard goes on here
   };
-  return [whole, more];
+  return [whole, more, ...parts.slice(1)];
 }
 
 // Folded below a picture that already says it.

@@ -8,13 +8,11 @@ const labelRoom = width => width < narrow ? 96 : 220;
 // Each step of a list as a datum with its begin and end.
 function stepsOf(list, nanoseconds, make) {
   const width = nanoseconds / profile.over_time.steps;
-  return list.map(
-      (value, step) => ({begin: step * width, end: (step + 1) * width, ...make(value, step)}));
+  return list.map((value, step) =>
+                      ({begin: step * width, end: (step + 1) * width, ...make(value, step)}));
 }
 
-function between(datum) {
-  return timeText(datum.begin) + " to " + timeText(datum.end);
-}
+function between(datum) { return timeText(datum.begin) + " to " + timeText(datum.end); }
 
 function timeAxis(width, shown) {
   return {
@@ -36,9 +34,23 @@ function rowAxis(width) {
   return {labelLimit: labelRoom(width), minExtent: labelRoom(width), domain: false, ticks: false};
 }
 
+// What the colours of cells mean, below them.
+function heatLegendBelow(title, most) {
+  return {
+    title,
+    orient: "bottom",
+    direction: "horizontal",
+    gradientLength: 160,
+    gradientThickness: 8,
+    values: [0, most],
+    formatType: "percentText",
+    titleLimit: 400
+  };
+}
+
 // Rows of cells, as a panel by width and colours. values: {row, begin, end, part, tip}; most: of
-// the parts.
-function cellRows(title, rows, values, most) {
+// the parts; scale: what these are of.
+function cellRows(title, rows, values, most, scale) {
   return (width, colours, shown) => ({
            title,
            height: {step: 18},
@@ -58,7 +70,7 @@ function cellRows(title, rows, values, most) {
              color: {
                field: "part",
                type: "quantitative",
-               legend: null,
+               legend: heatLegendBelow(scale, most),
                scale: {type: "sqrt", domain: [0, most], range: colours.heat, interpolate: "rgb"}
              },
            },
@@ -69,7 +81,15 @@ function cellRows(title, rows, values, most) {
 function cellsOf(names, lists, nanoseconds, tip) {
   return lists.flatMap((list, i) => stepsOf(list, nanoseconds, part => ({row: names[i], part})))
       .filter(datum => datum.part > 0)
-      .map(datum => ({...datum, tip: datum.row + "\n" + between(datum) + tip(datum.part)}));
+      .map(datum => ({...datum, tip: datum.row + "\n" + between(datum) + tip(datum)}));
+}
+
+// Only runs of regions in which a sample lies are in a profile. Which part of its time they are.
+function drawnPart(ran) {
+  const time = profile.regions[ran.region].nanoseconds;
+  const drawn = ran.parts.reduce((sum, part) => sum + part, 0) * profile.over_time.nanoseconds /
+      profile.over_time.steps;
+  return time > 0 ? Math.min(1, drawn / time) : 1;
 }
 
 function ranPanel() {
@@ -79,24 +99,34 @@ function ranPanel() {
     ...regions.map(ran => profile.regions[ran.region].label)
   ]);
   const lists = [...phases, ...regions].map(ran => ran.parts);
-  const values =
-      cellsOf(names, lists, nanoseconds, part => ": ran " + roundPercent(part) + " of it");
-  return names.length ? cellRows("phases and regions that ran", names, values, 1) : null;
+  const drawn = [...phases.map(() => 1), ...regions.map(drawnPart)].map(
+      part => part < 0.95 ?
+          "\nonly its runs with samples are drawn: " + roundPercent(part) + " of its time" :
+          "");
+  const missing = new Map(names.map((name, i) => [name, drawn[i]]));
+  const values = cellsOf(names, lists, nanoseconds,
+                         of => ": ran " + roundPercent(of.part) + " of it" + missing.get(of.row));
+  const title = "phases and regions that ran" +
+      (drawn.some(Boolean) ? " (of some regions only runs with samples)" : "");
+  return names.length ? cellRows(title, names, values, 1, "part of the time") : null;
 }
 
 function accessesPanel() {
   const {nanoseconds, sites} = profile.over_time.accesses;
   const shown = sites.slice(0, 12), names = shortNames(shown.map(of => nameOf(of.site)));
   const lists = shown.map(of => of.shares);
-  const values = cellsOf(
-      names, lists, nanoseconds,
-      part => ": " + (part * 100).toPrecision(3) + " % of " + whatFell + " of the whole run");
+  const values = cellsOf(names, lists, nanoseconds,
+                         of => ": " + (of.part * 100).toPrecision(3) + " % of " + whatFell +
+                             " of the whole run");
   const title = whatFell[0].toUpperCase() + whatFell.slice(1) + " by object";
-  return names.length ? cellRows(title, names, values, Math.max(...lists.flat(), 1e-9)) : null;
+  const most = Math.max(...lists.flat(), 1e-9);
+  return names.length ?
+      cellRows(title, names, values, most, "share of " + whatFell + " of the whole run") :
+      null;
 }
 
 // The largest objects stacked, the others on top of them.
-function liveValues(names) {
+function liveValues(names, others) {
   const {live, nanoseconds} = profile.over_time;
   const below = live.bytes.map(() => 0);
   const layer = (name, bytes) =>
@@ -108,16 +138,19 @@ function liveValues(names) {
                      sizeText(live.bytes[datum.step]) + " alive\n" + between(datum)
                }));
   const values = names.flatMap((name, i) => layer(name, live.sites[i].bytes));
-  return [
-    ...values, ...layer("all others", live.bytes.map((all, step) => all - below[step]))
-  ].filter(datum => datum.size > 0);
+  return [...values, ...layer(others, live.bytes.map((all, step) => all - below[step]))].filter(
+      datum => datum.size > 0);
 }
 
 function livePanel() {
   const {live} = profile.over_time;
-  const names = shortNames(live.sites.slice(0, 8).map(of => nameOf(of.site)));
-  const values = liveValues(names), peak = Math.max(...live.bytes);
-  if (values.some(datum => datum.name === "all others")) names.push("all others");
+  const all = shortNames([...live.sites.slice(0, 8).map(of => nameOf(of.site)), "all others"]);
+  const others = all[all.length - 1], names = all.slice(0, -1);
+  const values = liveValues(names, others), peak = live.most.bytes;
+  const hasOthers = values.some(datum => datum.name === others);
+  const domain = hasOthers ? all : names;
+  const rangeOf = colours =>
+      domain.map((name, i) => name === others ? colours.objects[8] : colours.objects[i]);
   return (width, colours, shown) => ({
            title: "live bytes",
            height: width < narrow ? 150 : 190,
@@ -139,7 +172,7 @@ function livePanel() {
              color: {
                field: "name",
                type: "nominal",
-               scale: {domain: names, range: colours.objects},
+               scale: {domain, range: rangeOf(colours)},
                legend: {
                  orient: "bottom",
                  columns: width < narrow ? 1 : 3,
@@ -229,7 +262,7 @@ function rangesOverTime(of) {
                color: {
                  field: "share",
                  type: "quantitative",
-                 legend: null,
+                 legend: heatLegendBelow("share of " + whatFell + " of the whole run", most),
                  scale: {type: "sqrt", domain: [0, most], range: colours.heat, interpolate: "rgb"}
                }
              },

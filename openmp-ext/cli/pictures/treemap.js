@@ -5,18 +5,23 @@
 
 const mostTiles = 150;
 
-// How many times the average share per byte, as a power of ten; null: not sampled at all.
+// How many times the average share per byte, as a power of ten; null: not sampled at all. 0 also
+// where the interval includes the average: samples do not tell on which side the object is.
 function heatOf(site, averagePerByte) {
   if (site.share <= 0 || site.bytes_peak <= 0 || averagePerByte <= 0) return null;
+  const average = averagePerByte * site.bytes_peak;
+  if (site.low <= average && average <= site.high) return 0;
   return Math.log10(site.share / site.bytes_peak / averagePerByte);
 }
 
 function timesAverage(heat) {
-  if (heat === null) return "no sample fell on it";
+  if (heat === null) return "";
+  if (heat === 0) return "\nabout the average share per byte, as far as samples tell";
   const times = 10 ** heat;
-  return (times >= 10    ? times.toFixed(0) :
-              times >= 1 ? times.toFixed(1) :
-                           times.toPrecision(1)) +
+  return "\n" +
+      (times >= 10    ? times.toFixed(0) :
+           times >= 1 ? times.toFixed(1) :
+                        times.toPrecision(1)) +
       " times the average share per byte";
 }
 
@@ -28,27 +33,33 @@ function callersOf(site) {
   return known.length ? "\nin " + known.map(text).join("\nfrom ") : "";
 }
 
+const tileShare = site => whyUnsampled ? "" : "\n" + shareLine(site, whatFell);
+
 // sites: with bytes; others: {objects, bytes, share} of those that have no tile.
 function tilesOf(sites, others, averagePerByte) {
-  const tileOf = (id, label, bytes, share, tip) => ({
+  const tileOf = (id, label, bytes, share, heat, tip) => ({
     id,
     parent: "all",
     label,
     bytes,
     size: sizeText(bytes),
-    share: percentText(share),
-    heat: heatOf({share, bytes_peak: bytes}, averagePerByte),
+    share: whyUnsampled ? "" :
+        share > 0       ? percentText(share) :
+                          "no sample",
+    heat,
     tip: label + "\n" + sizeText(bytes) + tip
   });
-  const tiles = sites.map(
-      site => tileOf(
-          site.number, site.label, site.bytes_peak, site.share,
-          " in " + countOf(site.objects, "block") + "\n" + shareLine(site) + " of " + whatFell +
-              "\n" + timesAverage(heatOf(site, averagePerByte)) + callersOf(site)));
+  const tiles =
+      sites.map(site => tileOf(site.number, cutName(site.label), site.bytes_peak, site.share,
+                               heatOf(site, averagePerByte),
+                               " in " + countOf(site.objects, "block") + tileShare(site) +
+                                   timesAverage(heatOf(site, averagePerByte)) + callersOf(site)));
   if (others.bytes <= 0) return tiles;
-  const tip = "\n" + percentText(others.share) + " of " + whatFell;
+  const tip = whyUnsampled ? "" : "\n" + percentText(others.share) + " of " + whatFell;
+  const heat = heatOf({share: others.share, bytes_peak: others.bytes}, averagePerByte);
   return [
-    ...tiles, tileOf("others", countOf(others.objects, "other"), others.bytes, others.share, tip)
+    ...tiles,
+    tileOf("others", countOf(others.objects, "other"), others.bytes, others.share, heat, tip)
   ];
 }
 
@@ -74,7 +85,8 @@ function tileText(line, field, fontSize) {
 }
 
 function tileAreas(colours) {
-  const fill =
+  const fill = whyUnsampled ?
+      {value: colours.even} :
       [{test: "datum.heat === null", value: colours.unused}, {scale: "heat", field: "heat"}];
   return {
     type: "rect",
@@ -112,7 +124,7 @@ function heatLegend(width, top) {
 
 function treemap(sites, others, averagePerByte) {
   const tiles = tilesOf(sites, others, averagePerByte);
-  const legendHeight = 66;
+  const legendHeight = whyUnsampled ? 0 : 66;
   return (width, colours) => {
     const height = width < narrow ? 340 : 420;
     const layout = {
@@ -147,7 +159,7 @@ function treemap(sites, others, averagePerByte) {
           {name: "tiles", source: "tree", transform: [{type: "filter", expr: "datum.parent"}]}
         ],
         scales: [heat],
-        legends: [heatLegend(width, height - legendHeight + 10)],
+        legends: whyUnsampled ? [] : [heatLegend(width, height - legendHeight + 10)],
         marks: [
           tileAreas(colours), tileText(1, "label", 12), tileText(2, "size", 11),
           tileText(3, "share", 11)

@@ -178,7 +178,16 @@ void add_stretches(SiteDemand& demand, const SiteSummary& site, const ProfileSum
   demand.by_region.insert(demand.by_region.end(), all.begin(), all.end());
 }
 
-// With its label, if it is known where it begins.
+// The barrier that ends a reduction is one or the other of these calls, or none, depending on the
+// number of threads: in another run it may not be met.
+bool begins_at_reduction(const Beginning& beginning, const EvidenceNames& names) {
+  return std::ranges::any_of(beginning.barriers, [&](std::uint32_t barrier) {
+    return barrier < names.reductions.size() && names.reductions[barrier];
+  });
+}
+
+// With its label, if it is known where it begins, and the runtime is told: a team of one thread
+// reports no barriers.
 WorkloadRegion stretch_of(const ProfileSummary& summary, std::uint32_t number,
                           const EvidenceNames& names) {
   const PhaseSummary& phase = summary.phases[number];
@@ -186,7 +195,8 @@ WorkloadRegion stretch_of(const ProfileSummary& summary, std::uint32_t number,
   stretch.part_of = phase.region;
   stretch.entries = phase.entries;
   const std::optional<Beginning> beginning = beginning_of(summary, number);
-  if (!beginning) return stretch;
+  if (!beginning || begins_at_reduction(*beginning, names)) return stretch;
+  if (summary.regions[phase.region].threads == 1) return stretch;
   const auto entries = static_cast<double>(phase.entries);
   stretch.entered_anew = static_cast<std::uint64_t>(std::ceil(beginning->anew * entries));
   stretch.at_region = beginning->at_region;

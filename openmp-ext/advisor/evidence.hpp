@@ -22,6 +22,7 @@ namespace omptier {
 struct EvidenceNames {
   std::vector<std::string> sites, regions;
   std::vector<std::string> barriers = {};
+  std::vector<bool> reductions = {}; // of these barriers: it is a call of a reduction
 };
 
 // A workload's regions are those of the summary, then its phases as stretches of them.

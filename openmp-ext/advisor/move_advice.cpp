@@ -31,17 +31,15 @@ public:
   }
 
   std::vector<RegionMove> run() {
-    std::vector<std::vector<std::size_t>> stretches(workload_.regions.size()); // by region
-    for (std::size_t region = 0; region < workload_.regions.size(); ++region)
-      if (const WorkloadRegion& at = workload_.regions[region]; !at.is_whole())
-        stretches[at.part_of].push_back(region);
+    const auto stretches = stretches_of_regions();
     std::vector<std::size_t> taken; // regions, or their stretches instead
     for (std::size_t region = 0; region < workload_.regions.size(); ++region) {
       if (!workload_.regions[region].is_whole()) continue;
       std::vector<Found> whole = moves_into(region), parts;
       for (const std::size_t stretch : stretches[region])
         std::ranges::copy(moves_into(stretch), std::back_inserter(parts));
-      const bool divided = gain(parts) > gain(whole);
+      const double divided_gain = parts.empty() ? 0 : gain(parts) - lost(stretches[region], parts);
+      const bool divided = divided_gain > gain(whole);
       keep(divided ? parts : whole);
       if (divided)
         taken.insert(taken.end(), stretches[region].begin(), stretches[region].end());
@@ -59,11 +57,40 @@ private:
     std::size_t from = 0; // tier
   };
 
+  // A team of one thread reports no barriers to the runtime.
+  std::vector<std::vector<std::size_t>> stretches_of_regions() const {
+    std::vector<std::vector<std::size_t>> stretches(workload_.regions.size());
+    if (workload_.threads.most() == 1) return stretches;
+    for (std::size_t region = 0; region < workload_.regions.size(); ++region)
+      if (const WorkloadRegion& at = workload_.regions[region]; !at.is_whole())
+        stretches[at.part_of].push_back(region);
+    return stretches;
+  }
+
   double gain(const std::vector<Found>& found) const {
     double gain = 0;
     for (const auto& [move, from] : found)
       gain += move.saved / workload_.threads.most() - move.spent;
     return gain;
+  }
+
+  // By what has made room for these moves, in the stretches for which it cannot come back, since it
+  // is not known when they begin.
+  double lost(const std::vector<std::size_t>& stretches, const std::vector<Found>& parts) const {
+    double lost = 0;
+    for (const std::size_t stretch : stretches) {
+      if (workload_.regions[stretch].entered_anew != 0) continue;
+      const CostTable costs = cost_table(workload_, tiers_, stretch);
+      for (std::size_t site = 0; site < costs.size(); ++site) {
+        const std::size_t tier = home_.tier_of_site[site];
+        const auto displaced = std::ranges::find_if(parts, [&](const Found& part) {
+          return part.move.tier == tier && part.move.site != site;
+        });
+        if (displaced != parts.end())
+          lost += std::max(0.0, costs[site][displaced->from] - costs[site][tier]);
+      }
+    }
+    return lost / workload_.threads.most();
   }
 
   std::vector<Found> moves_into(std::size_t region) {

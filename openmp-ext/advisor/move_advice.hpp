@@ -14,7 +14,8 @@
 //
 // The same is asked of the stretches of a region between barriers, where it is known behind which
 // barriers they begin. If their moves save more than those of the whole region, they are taken
-// instead.
+// instead; what makes room for them counts as lost in stretches whose begin is not known. Not where
+// the program runs with one thread: its barriers are not reported.
 #pragma once
 
 #include "advisor/placement.hpp"

@@ -8,6 +8,8 @@
 #include "migration/region_moves.hpp"
 #include "objects/stack.hpp"
 
+#include <atomic>
+
 namespace omptier {
 namespace {
 
@@ -50,6 +52,8 @@ void hook_region_end(const void* codeptr) {
 }
 
 void listen_at_barriers() {
+  // Plan and runtime may come from two threads at once: then at least one must see both.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   const PlanPlacement* plan = runtime().plan();
   const omptier_runtime* libomp = runtime().libomp.load(std::memory_order_acquire);
   if (plan != nullptr && libomp != nullptr && plan->has_barriers())

@@ -23,7 +23,7 @@ constexpr double k_all_accesses = 0.95;       // of them with known pace, to com
 constexpr std::uint64_t k_enough_visits = 10; // of a region, to know how they vary
 
 // That so large a difference is noise.
-double chance_of(const Change& change) {
+double chance_of(const FigureChange& change) {
   const double difference = change.difference.value;
   const double size = std::max(std::abs(change.a.value), std::abs(change.b.value));
   if (std::abs(difference) <= k_same_number * size) return 1;
@@ -157,7 +157,7 @@ bool ObjectChange::changes_size() const {
          static_cast<double>(most - least) > k_same_size * static_cast<double>(most);
 }
 
-Change change_from(const Estimate& a, const Estimate& b) {
+FigureChange change_from(const Estimate& a, const Estimate& b) {
   const double difference = b.value - a.value;
   return {a,
           b,
@@ -165,9 +165,9 @@ Change change_from(const Estimate& a, const Estimate& b) {
            difference + std::hypot(b.high - b.value, a.value - a.low)}};
 }
 
-void find_sure(std::span<Change* const> changes) {
-  std::vector<std::pair<double, Change*>> ordered;
-  for (Change* change : changes)
+void find_sure(std::span<FigureChange* const> changes) {
+  std::vector<std::pair<double, FigureChange*>> ordered;
+  for (FigureChange* change : changes)
     ordered.emplace_back(chance_of(*change), change);
   std::ranges::stable_sort(ordered, {}, [](const auto& one) { return one.first; });
   for (std::size_t i = 0; i < ordered.size(); ++i) {
@@ -184,8 +184,8 @@ ProfileChanges compare(const ProfileSummary& a, const ProfileSummary& b,
     made.objects.push_back(comparison.of(pair));
   made.small = comparison.of(a.small, b.small);
   made.other = comparison.of(a.other, b.other);
-  std::vector<Change*> changes{&made.small.cost, &made.other.cost, &made.small.share,
-                               &made.other.share};
+  std::vector<FigureChange*> changes{&made.small.cost, &made.other.cost, &made.small.share,
+                                     &made.other.share};
   for (ObjectChange& object : made.objects) {
     if (object.cost.a.value > 0 || object.cost.b.value > 0) {
       changes.push_back(&object.cost);

@@ -20,7 +20,7 @@ struct Estimate { // value and 95 % interval
   double value = 0, low = 0, high = 0;
 };
 
-struct Change {
+struct FigureChange {
   Estimate a, b, difference; // b - a
   bool is_sure = false;      // more than noise
 };
@@ -31,10 +31,10 @@ struct ComparedPair {
 };
 
 struct ObjectChange : ComparedPair { // indices into sites
-  Change cost;                       // nanoseconds of thread time, misses or bytes; of one process
-  Change share; // of all of these
+  FigureChange cost;                 // nanoseconds of thread time, misses or bytes; of one process
+  FigureChange share;                // of all of these
   // Accesses in the whole run, where both profiles know the pace of nearly all.
-  std::optional<Change> accesses;
+  std::optional<FigureChange> accesses;
   std::uint64_t bytes_a = 0, bytes_b = 0; // most at once
   // The other run has no such allocation, by record and not by sampling.
   bool is_new = false, is_gone = false;
@@ -50,7 +50,7 @@ struct RegionChange : ComparedPair { // indices into regions
   std::uint64_t entries_a = 0, entries_b = 0;
   // Nanoseconds of wall time. Its interval is from the spread of single visits, of independent
   // noise in each; if too few of them are in a profile, the noise is not known.
-  Change time;
+  FigureChange time;
   bool knows_noise = false;
 };
 
@@ -60,10 +60,10 @@ struct ProfileChanges {
   std::vector<RegionChange> regions; // likewise
 };
 
-Change change_from(const Estimate& a, const Estimate& b);
+FigureChange change_from(const Estimate& a, const Estimate& b);
 
 // Sets is_sure of those that differ by more than noise.
-void find_sure(std::span<Change* const> changes);
+void find_sure(std::span<FigureChange* const> changes);
 
 // Sites and regions by pairs; the profiles must be of the same measure.
 ProfileChanges compare(const ProfileSummary& a, const ProfileSummary& b,

@@ -40,7 +40,7 @@ std::vector<std::uint32_t> heaviest(const Weights& weights, std::size_t most) {
   return order;
 }
 
-struct Change { // of live bytes
+struct LiveChange { // of live bytes
   std::uint64_t time = 0;
   std::int64_t bytes = 0;
 };
@@ -49,8 +49,8 @@ const std::vector<LiveStep>& live_of(const ProfileSummary& summary, std::size_t 
   return summary.drawn_live.empty() ? summary.sites[site].live : summary.drawn_live[site];
 }
 
-std::vector<Change> changes_of(const ProfileSummary& summary) {
-  std::vector<Change> changes;
+std::vector<LiveChange> changes_of(const ProfileSummary& summary) {
+  std::vector<LiveChange> changes;
   for (std::size_t site = 0; site < summary.sites.size(); ++site) {
     std::uint64_t before = 0;
     for (const LiveStep& step : live_of(summary, site)) {
@@ -58,14 +58,14 @@ std::vector<Change> changes_of(const ProfileSummary& summary) {
       before = step.bytes;
     }
   }
-  std::ranges::sort(changes, {}, &Change::time);
+  std::ranges::sort(changes, {}, &LiveChange::time);
   return changes;
 }
 
 // The moment of each step at which most bytes are live, and how many.
 std::array<LiveStep, k_time_steps> fullest_moments(const ProfileSummary& summary) {
   const Steps steps(drawn_nanoseconds(summary));
-  const std::vector<Change> changes = changes_of(summary);
+  const std::vector<LiveChange> changes = changes_of(summary);
   std::array<LiveStep, k_time_steps> moments;
   std::uint64_t live = 0;
   std::size_t next = 0;

@@ -84,8 +84,8 @@ void add_move(Visit& visit, const MoveSummary& move) {
   visit.moving += move.seconds * 1e9;
 }
 
-// Memory is moved before the visit that it is moved for, or at barriers in it. Where it was at
-// first, its first move says.
+// Memory is moved before the visit that it is moved for, maybe while another one still runs, or at
+// barriers in it. Where it was at first, its first move says.
 void add_moves(std::vector<Visit>& visits, const std::vector<MoveSummary>& moves) {
   std::map<std::uint32_t, Wishes> wishes;   // by region
   std::map<std::uint32_t, MemoryKind> kind; // by site
@@ -94,7 +94,11 @@ void add_moves(std::vector<Visit>& visits, const std::vector<MoveSummary>& moves
     kind.emplace(move.site, move.from);
   }
   auto next = moves.begin();
+  std::vector<MoveSummary> early; // while the visit before ran
   for (Visit& visit : visits) {
+    for (const MoveSummary& move : early)
+      add_move(visit, move);
+    early.clear();
     for (; next != moves.end() && next->begin <= visit.begin; ++next) {
       kind[next->site] = next->to;
       add_move(visit, *next);
@@ -104,9 +108,12 @@ void add_moves(std::vector<Visit>& visits, const std::vector<MoveSummary>& moves
         wished, [&](const auto& wish) { return kind[wish.first] == wish.second; });
     visit.in_place = !wished.empty() && met == std::ssize(wished);
     visit.away = !wished.empty() && met == 0;
-    for (; next != moves.end() && next->at_barrier && next->begin < visit.end; ++next) {
+    for (; next != moves.end() && next->begin < visit.end; ++next) {
       kind[next->site] = next->to;
-      add_move(visit, *next);
+      if (next->at_barrier)
+        add_move(visit, *next);
+      else
+        early.push_back(*next);
     }
   }
 }

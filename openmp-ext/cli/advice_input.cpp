@@ -131,7 +131,8 @@ Parsed<Workload> workload_for(const AdviceArguments& arguments, const AdviceInpu
   const unsigned threads =
       arguments.threads > 0 ? arguments.threads : std::max(input.summary.threads, 1u);
   Workload workload = workload_from(
-      input.summary, {input.names.sites, input.names.regions, input.names.barriers},
+      input.summary,
+      {input.names.sites, input.names.regions, input.names.barriers, input.names.reductions},
       reference_figures(input.platform.tiers), terms, input.platform.last_level.of(threads));
   workload.threads = threads;
   workload.threads.gathers = input.gathers;

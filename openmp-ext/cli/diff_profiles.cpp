@@ -108,7 +108,7 @@ std::string accesses_text(const ObjectChange& object) {
              : k_noise;
 }
 
-std::string share_text(const Change& share) {
+std::string share_text(const FigureChange& share) {
   return share.is_sure ? format_percent(share.a.value) + " > " + format_percent(share.b.value)
                        : k_noise;
 }
@@ -131,7 +131,7 @@ std::string latency_text(const Compared& of, const ObjectChange& object) {
   return format_duration(a) + ", " + format_duration(b);
 }
 
-std::vector<std::string> change_cells(const Change& change, Measure measure) {
+std::vector<std::string> change_cells(const FigureChange& change, Measure measure) {
   if (!change.is_sure) return {k_noise, "-"};
   return {signed_amount(change.difference.value, measure),
           interval_text(change.difference, measure)};
@@ -212,7 +212,7 @@ std::string regions_table(const Compared& of, const TextLook& look) {
                                             {"entries", Align::right, 1}};
   std::vector<TableRow> rows;
   for (const RegionChange& region : of.changes.regions) {
-    const Change& time = region.time;
+    const FigureChange& time = region.time;
     const double least = k_least_region_change * of.longer_run();
     const bool worth = region.knows_noise ? time.is_sure : std::abs(time.difference.value) >= least;
     if (!worth || rows.size() == k_most_regions) continue;
@@ -256,7 +256,7 @@ Json json_of(const Estimate& estimate) {
   return {{"value", estimate.value}, {"low", estimate.low}, {"high", estimate.high}};
 }
 
-Json json_of(const Change& change) {
+Json json_of(const FigureChange& change) {
   return {{"a", json_of(change.a)},
           {"b", json_of(change.b)},
           {"difference", json_of(change.difference)},

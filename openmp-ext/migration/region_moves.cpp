@@ -31,12 +31,21 @@ std::uint64_t last_allocations = 0; // plan matches at the last look: more mean 
 Rounds rounds;
 Rounds::Way way = Rounds::Way::at_begins; // in the last region
 bool all_at_home = false;
+// Once moving has ended and objects find no room at home: so many regions begin before the next
+// try, and between the next two.
+unsigned until_try = 0, between_tries = 0;
 std::atomic<bool> over{false}; // all is at home and stays there
 ObjectMoves objects;
 Totals totals[k_most_entries];
 // Of the region behind which objects are to move, until they do; null: none. Regions end far more
 // often than that.
 std::atomic<const void*> ends_before_moves{nullptr};
+
+// Regions that run, nested ones too, where the plan names barriers. When a team waits at one, all
+// that its threads began have ended: any other is of another team.
+std::atomic<unsigned> running{0};
+// What began last is a barrier, so that the end of its region counts for rounds.
+std::atomic<bool> barrier_was_last{false};
 
 struct BetweenRegions {
   OwnThread thread;
@@ -105,6 +114,20 @@ void say_that_moving_ends(const Rounds::Verdict& verdict) {
       verdict.with * k_milliseconds, verdict.without * k_milliseconds);
 }
 
+// Ever more rarely, if moving has ended.
+bool tries_to_go_home() {
+  if (all_at_home) return false;
+  if (rounds.verdict().pays) return true;
+  if (until_try > 0) {
+    --until_try;
+    return false;
+  }
+  constexpr unsigned k_most_between = 1 << 20;
+  until_try = between_tries;
+  between_tries = std::min(2 * between_tries + 1, k_most_between);
+  return true;
+}
+
 // at_barrier: the region is the call of one, at codeptr.
 void begin_region(const PlanPlacement& plan, Placer& placer, std::uint32_t region,
                   const void* codeptr, bool at_barrier, OnRegionMove moved) {
@@ -120,14 +143,15 @@ void begin_region(const PlanPlacement& plan, Placer& placer, std::uint32_t regio
   last_allocations = allocations;
   if (other_region) {
     const bool paid = rounds.verdict().pays;
-    way = rounds.begin(region, now, codeptr);
+    way = rounds.begin(region, now, codeptr, at_barrier);
+    barrier_was_last.store(at_barrier, std::memory_order_relaxed);
     if (paid && !rounds.verdict().pays) say_that_moving_ends(rounds.verdict());
   }
   const bool moves_here = way != Rounds::Way::home;
   const bool ends = way == Rounds::Way::between && !at_barrier;
   ends_before_moves.store(ends ? codeptr : nullptr, std::memory_order_relaxed);
-  if (!moves_here && all_at_home && !new_objects && !moved_between) {
-    over.store(!rounds.verdict().pays, std::memory_order_relaxed);
+  if (!moves_here && !new_objects && !moved_between && !tries_to_go_home()) {
+    over.store(all_at_home && !rounds.verdict().pays, std::memory_order_relaxed);
     return;
   }
   ForRegion here{codeptr, false, at_barrier, moved};
@@ -137,7 +161,17 @@ void begin_region(const PlanPlacement& plan, Placer& placer, std::uint32_t regio
     if (entry < k_most_entries) totals[entry].without_room.fetch_add(1, std::memory_order_relaxed);
   all_at_home = !moves_here && outcome.all;
   over.store(all_at_home && !rounds.verdict().pays, std::memory_order_relaxed);
+  if (new_objects) until_try = between_tries = 0;
   if (outcome.any || moved_between) rounds.moved_for(monotonic_nanoseconds() - now);
+}
+
+// A region has ended. The plan may have come after its begin, or a fork.
+bool none_runs_any_more() {
+  unsigned before = running.load(std::memory_order_relaxed);
+  while (before > 0 &&
+         !running.compare_exchange_weak(before, before - 1, std::memory_order_relaxed)) {
+  }
+  return before <= 1;
 }
 
 } // namespace
@@ -148,6 +182,7 @@ unsigned frames_of_regions(const PlanPlacement& plan) {
 
 void region_begins(const PlanPlacement& plan, Placer& placer, const void* codeptr,
                    OnRegionMove moved) {
+  if (plan.has_barriers()) running.fetch_add(1, std::memory_order_relaxed);
   ReturnAddress stack[k_max_frames];
   const unsigned count = capture_stack(codeptr, stack, frames_of_regions(plan));
   const std::uint32_t region = plan.matcher().match_region(stack, count);
@@ -161,6 +196,7 @@ bool barriers_move() {
 
 void barrier_reached(const PlanPlacement& plan, Placer& placer,
                      std::span<const ReturnAddress> stack, OnRegionMove moved) {
+  if (running.load(std::memory_order_relaxed) > 1) return;
   const std::uint32_t region =
       plan.matcher().match_region(stack.data(), static_cast<unsigned>(stack.size()));
   if (region == FrameMatcher::k_none) return;
@@ -170,11 +206,14 @@ void barrier_reached(const PlanPlacement& plan, Placer& placer,
 
 void region_ends(const PlanPlacement& plan, Placer& placer, const void* codeptr,
                  OnRegionMove moved) {
+  if (plan.has_barriers() && none_runs_any_more() &&
+      barrier_was_last.load(std::memory_order_relaxed))
+    if (const Turn turn; turn) rounds.region_ended();
   if (codeptr == nullptr || ends_before_moves.load(std::memory_order_relaxed) != codeptr) return;
   const Turn turn;
   if (!turn || ends_before_moves.load(std::memory_order_relaxed) != codeptr) return;
   between.next = rounds.next();
-  if (!between.next.known) return;
+  if (!between.next.known || between.next.at_barrier) return; // there the team waits for its moves
   ends_before_moves.store(nullptr, std::memory_order_relaxed);
   between.plan = &plan;
   between.placer = &placer;
@@ -192,6 +231,9 @@ void end_region_moves_of_parent() {
   between.moved = false;
   ends_before_moves.store(nullptr);
   over.store(false);
+  running.store(0); // the child's one thread is in no region any more
+  barrier_was_last.store(false);
+  until_try = between_tries = 0;
   last_region = FrameMatcher::k_none;
   rounds = {}; // may be half written
   way = Rounds::Way::at_begins;

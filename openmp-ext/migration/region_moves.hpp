@@ -36,14 +36,15 @@ void region_begins(const PlanPlacement& plan, Placer& placer, const void* codept
                    OnRegionMove moved);
 // Whether barriers are to be told any more: the program's rounds may have ended all moves.
 bool barriers_move();
-// To be called on the primary thread of a team that no other team runs beside, while the team waits
-// at a barrier. stack: of the barrier's call, innermost first, frames_of_regions() of them if there
-// are as many. Nothing moves before a barrier by a thread of ours, nor behind a region in which
-// such a barrier was the last point.
+// To be called on the primary thread of an outermost team, while the team waits at a barrier.
+// stack: of the barrier's call, innermost first, frames_of_regions() of them if there are as many.
+// Nothing moves before a barrier by a thread of ours, nor behind a region in which such a barrier
+// was the last point, nor at barriers while several teams run: they may want memory in different
+// places.
 void barrier_reached(const PlanPlacement& plan, Placer& placer,
                      std::span<const ReturnAddress> stack, OnRegionMove moved);
 unsigned frames_of_regions(const PlanPlacement& plan);
-// The same thread as for region_begins, after the region. All arguments are used until a named
+// The same thread as for region_begins, after every region. All arguments are used until a named
 // region begins.
 void region_ends(const PlanPlacement& plan, Placer& placer, const void* codeptr,
                  OnRegionMove moved);

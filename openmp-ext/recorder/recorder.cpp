@@ -251,7 +251,10 @@ void Recorder::moved(const void* address, std::size_t bytes, unsigned from, unsi
   move.seconds = seconds;
   move.at_barrier = at_barrier;
   log_.move(move);
-  if (!at_barrier) runs_.log_next();
+  if (at_barrier)
+    runs_.log_present();
+  else
+    runs_.log_next();
 }
 
 void Recorder::before_fork() {

@@ -71,6 +71,11 @@ void RegionRuns::log_next() {
   log_next_ = true;
 }
 
+void RegionRuns::log_present() {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  if (!running_.empty()) front_.must_log = true;
+}
+
 void RegionRuns::log_begin(const Run& run, LogWriter& log) {
   log.region({run.begin, run.region, run.threads, run.thread, true});
 }

@@ -28,6 +28,8 @@ public:
   bool end(std::uint32_t region, std::uint32_t thread);
   // Logs the next run in any case, because pages were moved for it.
   void log_next();
+  // The same of the running one, because pages were moved at a barrier in it.
+  void log_present();
 
   // Logs the runs that ended by then, and the running one, if they contain a sample (all of them,
   // if every is true). times: sorted.

@@ -217,6 +217,15 @@ std::string label_of_barrier(Symbols& symbols, const ProfileSummary& summary,
   return "the barrier of " + label_of_region(symbols, summary.modules, phase.frames);
 }
 
+bool ends_with_reduction(Symbols& symbols, const ProfileSummary& summary,
+                         const PhaseSummary& phase) {
+  if (phase.kind != PhaseSummary::Kind::to_barrier || phase.frames.empty()) return false;
+  const Frame& call = phase.frames[0];
+  const std::string callee =
+      symbols.resolve(summary.modules[call.module], call.offset).portable.callee;
+  return callee.starts_with("__kmpc_reduce") || callee.starts_with("__kmpc_end_reduce");
+}
+
 std::string label_of_phase(const ProfileNames& names, const PhaseSummary& phase,
                            const std::string& barrier) {
   switch (phase.kind) {
@@ -275,6 +284,7 @@ ProfileNames names_of(const ProfileSummary& summary, Symbols& symbols) {
   names.regions = labels_of_regions(symbols, summary);
   for (const PhaseSummary& phase : summary.phases) {
     names.barriers.push_back(label_of_barrier(symbols, summary, phase));
+    names.reductions.push_back(ends_with_reduction(symbols, summary, phase));
     names.phases.push_back(label_of_phase(names, phase, names.barriers.back()));
   }
   return names;

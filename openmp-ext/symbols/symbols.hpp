@@ -81,6 +81,7 @@ std::string identity_of_file(const std::string& path);
 struct ProfileNames {
   std::vector<std::string> sites, regions, phases;
   std::vector<std::string> barriers = {}; // by phase: the one that ends it, "" if none does
+  std::vector<bool> reductions = {};      // by phase: that is a call of a reduction
 };
 
 // A site is named after the variable that its memory is for, if the source can be read and shows it

@@ -214,6 +214,36 @@ TEST(Moves, OfARegionsStretchesWhereTheyAreHotInTurn) {
   EXPECT_TRUE(moves_that_pay(workload, tiers, home).empty());
 }
 
+// The first array makes room, and is accessed in a third stretch, for which it cannot come back.
+TEST(Moves, WhatIsLostWhereABeginIsNotKnownCounts) {
+  for (const double part : {0.001, 2.0}) {
+    Workload workload = two_hot_in_turn(4e8, 1);
+    workload.sites[1].by_region[0].region = 0;
+    add_stretches(workload, 0, 1, 1, 4); // 2
+    Demand demand = workload.sites[0].demand;
+    workload.sites[0].demand *= 1 + part;
+    workload.sites[0].by_region[0].demand *= 1 + part;
+    WorkloadRegion unknown;
+    unknown.part_of = 0;
+    demand *= part;
+    workload.sites[0].by_region.push_back({3, demand});
+    workload.regions.push_back(unknown);
+    const auto tiers = three_tiers(0, 60 * MiB, 4096 * MiB);
+    EXPECT_EQ(moves_that_pay(workload, tiers, {{1, 2}, 0}).empty(), part > 1) << part;
+  }
+}
+
+TEST(Moves, OfStretchesNotOfOneThread) {
+  Workload workload = two_hot_in_turn(4e8, 1);
+  workload.sites[1].by_region[0].region = 0;
+  for (const std::size_t site : {0u, 1u})
+    add_stretches(workload, 0, site, 1, 4);
+  const auto tiers = three_tiers(0, 60 * MiB, 4096 * MiB);
+  EXPECT_FALSE(moves_that_pay(workload, tiers, {{1, 2}, 0}).empty());
+  workload.threads = 1;
+  EXPECT_TRUE(moves_that_pay(workload, tiers, {{1, 2}, 0}).empty());
+}
+
 TEST(Moves, OfTheWholeRegionWhereItsStretchesWantTheSame) {
   Workload workload = two_hot_in_turn(4e8, 4);
   add_stretches(workload, 1, 1, 2, 4);

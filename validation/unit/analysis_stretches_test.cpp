@@ -187,9 +187,11 @@ TEST(Stretches, OnesThatFollowThemselvesAreNotEnteredAnew) {
 constexpr Figures k_fast{80, 80, 100e9, 100e9}, k_slow{300, 900, 30e9, 10e9};
 
 // Two arrays of which one fits, hot in turn.
-Advice advice_for(const ProfileSummary& summary) {
-  const EvidenceNames names{
-      {"first", "second"}, {"outside", "all"}, {"the barrier of x", "the barrier of y"}};
+Advice advice_for(const ProfileSummary& summary, const std::vector<bool>& reductions = {}) {
+  const EvidenceNames names{{"first", "second"},
+                            {"outside", "all"},
+                            {"the barrier of x", "the barrier of y"},
+                            reductions};
   return advise(workload_from(summary, names, k_slow), {{MemoryKind::dram, k_bytes * 5 / 4, k_fast},
                                                         {MemoryKind::nvm, 64 * k_bytes, k_slow}});
 }
@@ -243,6 +245,24 @@ TEST(MovesAtBarriers, AreAdvisedWhereStretchesAreLong) {
     if (found.empty()) continue;
     EXPECT_EQ(found[0].portable.callee, wrote[0].portable.callee);
   }
+}
+
+TEST(MovesAtBarriers, DoNotBeginAtReductionsNorInTeamsOfOneThread) {
+  Runs runs;
+  runs.array(0);
+  runs.array(1);
+  runs.run("ababababab", k_second);
+  runs.sample('a', 0, 2e7F);
+  runs.sample('b', 1, 2e7F);
+  ProfileSummary summary = runs.summary();
+  EXPECT_FALSE(advice_for(summary, {false, false}).moves.empty());
+  std::vector<bool> reductions(summary.phases.size());
+  reductions[phase_to(summary, 'a')] = true;
+  for (const RegionMove& move : advice_for(summary, reductions).moves)
+    EXPECT_NE(move.region, number_of_stretch(summary, phase_to(summary, 'b')));
+  for (RegionSummary& region : summary.regions)
+    region.threads = 1;
+  EXPECT_TRUE(advice_for(summary).moves.empty());
 }
 
 TEST(MovesAtBarriers, AreNotAdvisedWhereStretchesAreShort) {

@@ -176,5 +176,34 @@ TEST(Timeline, MovesAtBarriersAreOfTheVisitAroundThem) {
   EXPECT_EQ(timeline.parts[0].steps[0].moves, 0u);
 }
 
+// Memory may move for the next visit while one still runs in which it moves at barriers.
+TEST(Timeline, MovesForTheNextVisitWhileThisOneRuns) {
+  ProfileSummary summary = run_of("ababab");
+  for (std::size_t visit = 0; visit + 1 < summary.visits.size(); visit += 2) {
+    const std::uint64_t begin = summary.visits[visit].begin;
+    const auto add = [&](char region, bool at_barrier, std::uint64_t at) {
+      MoveSummary& made = summary.moves.emplace_back();
+      made.site = 7;
+      made.region = static_cast<std::uint32_t>(region);
+      made.to = region == 'b' ? MemoryKind::hbm : MemoryKind::dram;
+      made.from = region == 'b' ? MemoryKind::dram : MemoryKind::hbm;
+      made.at_barrier = at_barrier;
+      made.begin = at;
+    };
+    add('a', true, begin + 1);
+    add('b', false, begin + 2);
+    add('a', true, begin + 3);
+  }
+  const Timeline timeline = timeline_of(summary);
+  ASSERT_EQ(timeline.parts.size(), 1u);
+  const TimelineStep &a = timeline.parts[0].steps[0], &b = timeline.parts[0].steps[1];
+  EXPECT_EQ(a.moves, 6u);
+  EXPECT_EQ(a.at_barriers, 6u);
+  EXPECT_EQ(b.moves, 3u);
+  EXPECT_EQ(b.at_barriers, 0u);
+  EXPECT_EQ(b.in_place.count, 0u) << "it was taken away again";
+  EXPECT_EQ(b.away.count, 3u);
+}
+
 } // namespace
 } // namespace omptier

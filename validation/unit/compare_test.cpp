@@ -15,23 +15,23 @@
 namespace omptier {
 namespace {
 
-Change of_values(double a, double a_half, double b, double b_half) {
+FigureChange of_values(double a, double a_half, double b, double b_half) {
   return change_from({a, a - a_half, a + a_half}, {b, b - b_half, b + b_half});
 }
 
-std::vector<bool> sure_of(std::vector<Change> changes) {
-  std::vector<Change*> all;
-  for (Change& change : changes)
+std::vector<bool> sure_of(std::vector<FigureChange> changes) {
+  std::vector<FigureChange*> all;
+  for (FigureChange& change : changes)
     all.push_back(&change);
   find_sure(all);
   std::vector<bool> sure;
-  for (const Change& change : changes)
+  for (const FigureChange& change : changes)
     sure.push_back(change.is_sure);
   return sure;
 }
 
 TEST(Compare, IntervalsAreSquaredAndAdded) {
-  const Change change = change_from({10, 8, 13}, {20, 18, 21});
+  const FigureChange change = change_from({10, 8, 13}, {20, 18, 21});
   EXPECT_DOUBLE_EQ(change.difference.value, 10);
   EXPECT_DOUBLE_EQ(change.difference.low, 10 - std::hypot(2, 3));
   EXPECT_DOUBLE_EQ(change.difference.high, 10 + std::hypot(1, 2));
@@ -54,9 +54,9 @@ TEST(Compare, OfCountsAnyDifferenceIsSure) {
 
 // 2.2 deviations: a chance of 2.8 %, too much where three are compared; 2.5: 1.2 %.
 TEST(Compare, TheMoreAreComparedTheMoreIsAskedOfEach) {
-  const Change little = of_values(0, k_deviations, 2.2, 0),
-               more = of_values(0, k_deviations, 2.5, 0);
-  const Change none = of_values(5, 1, 5, 1);
+  const FigureChange little = of_values(0, k_deviations, 2.2, 0),
+                     more = of_values(0, k_deviations, 2.5, 0);
+  const FigureChange none = of_values(5, 1, 5, 1);
   EXPECT_EQ(sure_of({little}), std::vector<bool>{true});
   EXPECT_EQ(sure_of({none, little, none}), (std::vector<bool>{false, false, false}));
   EXPECT_EQ(sure_of({none, more, none}), (std::vector<bool>{false, true, false}));

@@ -234,6 +234,101 @@ TEST(Rounds, AnUnfinishedComparisonDecidesNothing) {
   EXPECT_EQ(program.of_way[static_cast<std::size_t>(Rounds::Way::home)], 0u);
 }
 
+// A region that is entered again and again, and each time loops over barriers a and b; between its
+// runs the program does something else. If the plan names it, it is part of the sequence.
+struct Looping {
+  double with = 0, without = 0, move = 0; // nanoseconds of a stretch, moves not included
+  bool is_named = false;
+  unsigned rounds_of_loop = 0, stretches = 0, at_home = 0;
+  std::function<double()> noise = [] { return 1.0; };
+  Rounds rounds = {};
+  std::uint64_t now = 1000;
+
+  void stretch(char place, bool at_barrier) {
+    const bool moves = rounds.begin(static_cast<std::uint32_t>(place), now, nullptr, at_barrier) !=
+                       Rounds::Way::home;
+    ++stretches;
+    at_home += moves ? 0 : 1;
+    if (moves) rounds.moved_for(static_cast<std::uint64_t>(move));
+    now += static_cast<std::uint64_t>((moves ? with + move : without) * noise());
+  }
+  void run(unsigned entries) {
+    for (unsigned entry = 0; entry < entries && rounds.verdict().pays; ++entry) {
+      if (is_named) stretch('r', false);
+      for (unsigned i = 0; i < rounds_of_loop; ++i) {
+        stretch('a', true);
+        stretch('b', true);
+      }
+      rounds.region_ended();
+      now += 10'000'000;
+    }
+  }
+};
+
+TEST(Rounds, LoopsOverBarriersInARegionThatIsEnteredOften) {
+  std::mt19937 bits(5);
+  std::normal_distribution<double> normal(1, 0.003);
+  for (const bool is_named : {false, true})
+    for (unsigned loop = 1; loop <= 24; ++loop)
+      for (const bool pays : {false, true}) {
+        Looping program{1e6, pays ? 2e6 : 1.1e6, 3e5, is_named, loop};
+        program.noise = [&] { return normal(bits); };
+        program.run(100);
+        const Rounds::Verdict& verdict = program.rounds.verdict();
+        EXPECT_TRUE(verdict.known) << loop << is_named;
+        EXPECT_EQ(verdict.pays, pays) << loop << is_named;
+        if (pays) {
+          EXPECT_LE(program.at_home, std::max(10u, program.stretches / 8)) << loop << is_named;
+        }
+        if (loop > 2 && !is_named) { // without the time between regions
+          EXPECT_NEAR(verdict.without, pays ? 4e6 : 2.2e6, 2e5) << loop;
+        }
+      }
+}
+
+// Its loop is now shorter, now longer, and too short for all looks that the noise takes.
+TEST(Rounds, LoopsOfDifferentLengths) {
+  for (const bool is_named : {false, true})
+    for (const bool pays : {false, true}) {
+      std::mt19937 bits(3);
+      std::normal_distribution<double> normal(1, 0.03);
+      Looping program{1e6, pays ? 1.45e6 : 1.2e6, 3e5, is_named};
+      program.noise = [&] { return normal(bits); };
+      for (int entry = 0; entry < 100; ++entry) {
+        program.rounds_of_loop = 7 + bits() % 4;
+        program.run(1);
+      }
+      EXPECT_TRUE(program.rounds.verdict().known) << is_named;
+      EXPECT_EQ(program.rounds.verdict().pays, pays) << is_named;
+    }
+}
+
+// What was measured of one sequence says nothing of another one.
+TEST(Rounds, AnInterruptedSequenceIsNotAnotherOne) {
+  Program program{"ab", 1e6, 1.1e6, 1e5};
+  program.run(9); // the fifth round is at home, and shows no difference
+  ASSERT_FALSE(program.rounds.verdict().known);
+  program.sequence = "o";
+  program.run(1);
+  program.sequence = "cd";
+  program.with = 3e6;
+  program.without = 5e6;
+  program.run(40);
+  EXPECT_DOUBLE_EQ(program.rounds.verdict().with, 2 * 3.1e6);
+  EXPECT_DOUBLE_EQ(program.rounds.verdict().without, 1e7);
+}
+
+TEST(Rounds, TheNextMayBeABarrier) {
+  Rounds rounds;
+  std::uint64_t now = 0;
+  for (int round = 0; round < 3; ++round) {
+    rounds.begin(7, now += 1000, nullptr, false);
+    EXPECT_EQ(rounds.next().at_barrier, round == 2);
+    rounds.begin(8, now += 1000, nullptr, true);
+    EXPECT_FALSE(rounds.next().at_barrier);
+  }
+}
+
 // The best way to move is not surely better than none.
 TEST(Rounds, TheVerdictTellsTheBestWay) {
   Program program{"ab", 1e6, 1.2e6, 3e5};

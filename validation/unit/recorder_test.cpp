@@ -145,6 +145,27 @@ TEST(Recorder, WritesWhatItIsTold) {
   EXPECT_EQ(summary.regions[1].samples, 40u);
 }
 
+// Of runs without a sample, those in which memory moved at a barrier.
+TEST(Recorder, LogsTheRunInWhichMemoryMovesAtABarrier) {
+  const ScratchFile file;
+  Recording recording(file.path());
+  ASSERT_TRUE(recording.started);
+  Recorder& recorder = *recording.recorder;
+  static char block[1000];
+  allocate(recorder, block, sizeof block);
+  for (int run = 0; run < 3; ++run) {
+    const std::uint64_t region = recorder.region_begin(__builtin_return_address(0), 4);
+    if (run == 1) recorder.moved(block, sizeof block, 2, 0, 0, true);
+    recorder.region_end(region);
+  }
+  recording.finish();
+  const Profile profile = read_back(file.path());
+  ASSERT_EQ(profile.moves.size(), 1u);
+  ASSERT_EQ(profile.regions.size(), 2u) << "begin and end";
+  EXPECT_LE(profile.regions[0].time, profile.moves[0].time);
+  EXPECT_GE(profile.regions[1].time, profile.moves[0].time);
+}
+
 TEST(Recorder, FolderThatIsNotThereIsOneWarning) {
   testing::internal::CaptureStderr();
   Recording recording("/nonexistent/folder/p.profile");

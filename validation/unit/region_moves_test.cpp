@@ -100,6 +100,9 @@ protected:
   void begin(void (*place)() = region) {
     region_begins(placement_, *placer_, address_of(place), nullptr);
   }
+  void end(void (*place)() = region) {
+    region_ends(placement_, *placer_, address_of(place), nullptr);
+  }
   // As if a barrier's call were at the place.
   void pass_barrier(void (*place)(), OnRegionMove moved = nullptr) {
     const ReturnAddress stack[] = {reinterpret_cast<ReturnAddress>(place)};
@@ -238,12 +241,67 @@ TEST_F(RegionMovesTest, MovesAtBarriersThatDoNotPayEnd) {
     begin(region);
     pass_barrier(other_region);
     EXPECT_EQ(placer_->ledger().used(MemoryKind::dram), k_bytes);
+    end(region);
   }
   EXPECT_TRUE(move_verdict().known);
   EXPECT_FALSE(move_verdict().pays);
   EXPECT_FALSE(barriers_move());
   end_region_moves_of_parent(); // a child compares anew
   EXPECT_TRUE(barriers_move());
+}
+
+// Another thread of the program has a team of its own meanwhile.
+TEST_F(RegionMovesTest, AtBarriersNothingMovesWhileSeveralTeamsRun) {
+  begin(region);
+  std::thread([&] { begin(second_site); }).join(); // which no entry names
+  pass_barrier(other_region);
+  EXPECT_TRUE(all_in_hbm());
+  end(second_site);
+  pass_barrier(other_region);
+  EXPECT_EQ(placer_->ledger().used(MemoryKind::dram), k_bytes);
+  end(region);
+  end(region); // of one that began before there was a plan
+  begin(region);
+  pass_barrier(other_region);
+  EXPECT_EQ(placer_->ledger().used(MemoryKind::dram), k_bytes);
+}
+
+// Something else has the room at home.
+TEST_F(RegionMovesTest, WhatCannotGoHomeIsTriedEverMoreRarely) {
+  EXPECT_TRUE(placer_->release(block_));
+  placer_ = std::make_unique<Placer>(dram_and_hbm(1024 * k_mib), only(MemoryKind::hbm, k_bytes));
+  const auto place = [&](std::uint32_t entry, std::size_t tier) {
+    BlockRequest request;
+    request.bytes = k_bytes;
+    request.plan_entry = entry;
+    bool fresh = false;
+    Refusal why = Refusal::none;
+    void* block = placer_->place(tier, request, fresh, why);
+    EXPECT_NE(block, nullptr) << describe(why);
+    return block;
+  };
+  block_ = place(1, 1);
+  made_up_nodes::verdict = take_a_while;
+  for (int round = 0; round < 40; ++round)
+    for (void (*at)() : {region, other_region})
+      begin(at);
+  ASSERT_FALSE(move_verdict().pays);
+  void* other = place(0, 0);                           // fills HBM
+  void* newcomer = place(4, 1);                        // is at home there
+  placement_.decide(address_of(second_site), k_bytes); // an allocation of the plan
+  const std::uint64_t before = move_totals(3).without_room;
+  for (int round = 0; round < 100; ++round)
+    for (void (*at)() : {region, other_region})
+      begin(at);
+  const std::uint64_t tries = move_totals(3).without_room - before;
+  EXPECT_GE(tries, 4u);
+  EXPECT_LE(tries, 10u);
+  EXPECT_TRUE(placer_->release(other));
+  for (int round = 0; round < 1000 && placer_->ledger().used(MemoryKind::hbm) == 0; ++round)
+    for (void (*at)() : {region, other_region})
+      begin(at);
+  EXPECT_EQ(placer_->ledger().used(MemoryKind::hbm), k_bytes);
+  EXPECT_TRUE(placer_->release(newcomer));
 }
 
 std::atomic<std::size_t> at_begins_bytes{0}, between_bytes{0};
@@ -338,6 +396,27 @@ TEST_F(RegionMovesTest, NothingMovesBehindARegionThatHadABarrier) {
     region_ends(placement_, *placer_, address_of(place), note);
   EXPECT_FALSE(program.arrives_in(MemoryKind::hbm, std::chrono::milliseconds(20)));
   EXPECT_EQ(between_bytes, before);
+}
+
+// A region and the barrier in one that no entry names: there the team waits for what moves, so
+// that what the region has is not taken from it before.
+TEST_F(RegionMovesTest, NothingMovesBeforeABarrier) {
+  made_up_nodes::verdict = take_a_while_now_and_then;
+  const auto run_for = [](bool in_place) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(in_place ? 1 : 100));
+  };
+  at_begins_bytes = between_bytes = 0;
+  for (int round = 0; round < 20; ++round) {
+    region_begins(placement_, *placer_, address_of(region), note);
+    run_for(all_in_hbm());
+    region_ends(placement_, *placer_, address_of(region), note);
+    region_begins(placement_, *placer_, address_of(second_site), note);
+    pass_barrier(other_region, note);
+    run_for(placer_->ledger().used(MemoryKind::dram) == k_bytes);
+    region_ends(placement_, *placer_, address_of(second_site), note);
+  }
+  EXPECT_TRUE(move_verdict().known);
+  EXPECT_EQ(between_bytes, 0u);
 }
 
 // Of threads that end the same region at once, one starts the moves.

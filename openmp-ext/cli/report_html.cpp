@@ -34,13 +34,18 @@ void shorten(Json& of, const char* list, std::size_t most) {
   found->erase(found->begin() + static_cast<std::ptrdiff_t>(most), found->end());
 }
 
-// The numbers of the list's `most` with the largest `of`; of equal ones the first.
-std::set<std::size_t> largest(const Json& list, const char* of, std::size_t most) {
+// The numbers of a list by a member, the largest first; of equal ones the first.
+std::vector<std::size_t> largest_first(const Json& list, const char* of) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < list.size(); ++i)
     if (!list[i].is_null()) order.push_back(i);
   std::ranges::stable_sort(order, std::greater{},
                            [&](std::size_t i) { return list[i][of].get<double>(); });
+  return order;
+}
+
+std::set<std::size_t> largest(const Json& list, const char* of, std::size_t most) {
+  std::vector<std::size_t> order = largest_first(list, of);
   order.resize(std::min(order.size(), most));
   return {order.begin(), order.end()};
 }
@@ -60,7 +65,8 @@ std::set<std::size_t> shown_sites(const Json& profile, std::size_t most) {
   std::set<std::size_t> shown;
   for (std::size_t i = 0; i < std::min(most / 2, profile["sites"].size()); ++i)
     shown.insert(i);
-  shown.merge(largest(profile["sites"], "bytes_peak", most - shown.size()));
+  for (const std::size_t site : largest_first(profile["sites"], "bytes_peak"))
+    if (shown.size() < most) shown.insert(site);
   for (const char* picture : {"live", "accesses"})
     add_drawn(shown, profile["over_time"][picture]["sites"], "site");
   return shown;

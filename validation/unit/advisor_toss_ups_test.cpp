@@ -44,7 +44,7 @@ TEST(TossUps, SharesWithinTheirIntervals) {
   const std::string text = placement_text(advice);
   EXPECT_NE(text.find("either DRAM or NVM: the samples do not tell"), std::string::npos) << text;
   EXPECT_NE(text.find("either NVM or DRAM: the samples do not tell"), std::string::npos) << text;
-  const auto json = nlohmann::json::parse(advice_json(advice, {}, true));
+  const auto json = nlohmann::json::parse(advice_json(advice, {}, {}));
   EXPECT_EQ(json["sites"][0]["or_kind"], "nvm");
   EXPECT_EQ(json["sites"][1]["or_kind"], "dram");
 }
@@ -59,7 +59,7 @@ TEST(TossUps, NoneWhereTheSharesAreFarApart) {
   const Advice advice = advice_for({0.8, 0.1}, 0.05, 60 * MiB);
   EXPECT_EQ(advice.either, (Either{{}, {}}));
   EXPECT_EQ(placement_text(advice).find("either"), std::string::npos);
-  const auto json = nlohmann::json::parse(advice_json(advice, {}, true));
+  const auto json = nlohmann::json::parse(advice_json(advice, {}, {}));
   EXPECT_TRUE(json["sites"][0]["or_kind"].is_null());
 }
 

@@ -150,7 +150,7 @@ TEST_F(Growth, AdviceReservesThePeakAndSaysSo) {
   const Plan plan = plan_from(fits, made, [](const Frame&) { return PortableFrame(); });
   ASSERT_EQ(plan.entries.size(), 1u);
   EXPECT_EQ(plan.entries[0].bytes, 192 * k_mib);
-  const auto json = nlohmann::json::parse(advice_json(fits, {}, true));
+  const auto json = nlohmann::json::parse(advice_json(fits, {}, {}));
   EXPECT_EQ(json["sites"][0]["bytes"], 192 * k_mib);
   EXPECT_EQ(json["sites"][0]["bytes_growing"], 64 * k_mib);
   const Advice short_of_room = advice(150 * k_mib);

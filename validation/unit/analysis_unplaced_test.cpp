@@ -70,7 +70,7 @@ TEST(Unplaced, NoKindThatAPlanCannotReachGetsAMemory) {
   const Advice advice = all.advice();
   const Plan plan = plan_from(advice, all.summary, [](const Frame&) { return PortableFrame(); });
   EXPECT_EQ(plan.entries.size(), 2u); // the allocation, the variable
-  const auto json = nlohmann::json::parse(advice_json(advice, {}, true));
+  const auto json = nlohmann::json::parse(advice_json(advice, {}, {}));
   const std::string text = placement_text(advice);
   std::uint64_t stays = 100'000;
   for (const SiteSummary& site : all.summary.sites) {

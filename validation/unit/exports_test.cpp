@@ -79,8 +79,8 @@ TEST(Exports, WhatOverlapsLiesOnTracksOfItsOwn) {
 TEST(Exports, MovesHaveBytesAndKinds) {
   MadeUpRun run;
   run.summary.moves = {
-      {1, 1, 5 * k_us, 4096, MemoryKind::dram, MemoryKind::hbm, 2e-6},
-      {MoveSummary::k_no_site, 0, 6 * k_us, 64, MemoryKind::hbm, MemoryKind::dram, 0}};
+      {1, 1, false, 5 * k_us, 4096, MemoryKind::dram, MemoryKind::hbm, 2e-6},
+      {MoveSummary::k_no_site, 0, false, 6 * k_us, 64, MemoryKind::hbm, MemoryKind::dram, 0}};
   const nlohmann::json trace = run.trace();
   const auto found = slices(trace);
   EXPECT_EQ(found.at("moves 1000000"), std::vector<std::string>{"mesh (a.c:2): DRAM > HBM 5-7"});

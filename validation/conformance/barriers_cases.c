@@ -4,9 +4,10 @@
 // sweep, under a plan that wants each array in HBM while it is swept, and has room there for one
 // (barriers.plan). Tasks run while threads wait at the barriers, and a thread outside of the team
 // touches both arrays all the time. At the end every value must be right. Prints in how many sweeps
-// the array lay in HBM. A sweep over an array that does not takes longer, so moving it pays.
+// the array lay in HBM. A sweep over an array that does not takes so many milliseconds longer (20)
+// that moving it pays.
 //
-// barriers_cases ROUNDS     barriers_cases keep FILE: copies the plan that it was started with
+// barriers_cases ROUNDS [MILLISECONDS]     barriers_cases keep FILE: copies the plan that it was started with
 #include <omp.h>
 #include <ompx_memory.h>
 #include <pthread.h>
@@ -16,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { threads = 3, pages = 2048, page_bytes = 4096, tasks = 16, slow_microseconds = 20000 };
+enum { threads = 3, pages = 2048, page_bytes = 4096, tasks = 16 };
 
 typedef struct {
   atomic_ulong touched; // by the thread outside
@@ -31,6 +32,7 @@ __attribute__((visibility("default"))) atomic_ulong moved_while_working;
 
 static page_t *first, *second;
 static atomic_bool over;
+static useconds_t slow_microseconds = 20000;
 static unsigned long touches; // of each page
 // Written behind barriers, so that no function ends with a jump to one; and no two are alike.
 static atomic_int array_at_work;
@@ -135,7 +137,8 @@ static int keep_plan(const char* path) {
 
 int main(int argc, char** argv) {
   if (argc == 3 && strcmp(argv[1], "keep") == 0) return keep_plan(argv[2]);
-  if (argc != 2) return 2;
+  if (argc != 2 && argc != 3) return 2;
+  if (argc == 3) slow_microseconds = 1000 * (useconds_t)atoi(argv[2]);
   const int rounds = atoi(argv[1]);
   int in_place[2] = {0, 0};
   pthread_t outside;

@@ -6,6 +6,7 @@
 # plans are made and handed over as there, and that the runtime cannot place by them here is said.
 import json
 import pathlib
+import re
 import signal
 import subprocess
 import time
@@ -49,17 +50,19 @@ class Bench(Recorder):
         return [line for line in lines if "learned" not in line]
 
     def learns(self):
-        """As if all had lain as planned. No model has an array that is faster in NVM."""
+        """As if all had lain as planned. No model has an array that is faster in NVM; whether factors come much nearer
+        depends on this computer, as does whether a placement without the program's other data was among them."""
         head, *runs = self.lines("a.tune")
         for run in runs:
             run["not_placed"] = ""
         (self.folder / "lay.tune").write_text("".join(json.dumps(line) + "\n" for line in (head, *runs)))
         self.starts()
         _, said = self.result("--runs", "lay.tune")
-        check("runs of 4 placements leave the model as it is" in said and self.starts() == 0, said)
+        found = re.search(r"runs of [34] placements (leave the model as it is|correct the model from ([0-9.]+) to ([0-9.]+) % off)", said)
+        check(found and (not found[2] or float(found[3]) < float(found[2])) and self.starts() == 0, said)
         for other in (("--keep", "first=dram"), ("--threads", "7"), ("--machine", "xeon-max-flat")):
             done = self.run(self.omptier, "advise", "p.profile", *other, "--tuned", "lay.tune", HWLOC_XMLFILE=NVDIMM)
-            check("lay.tune: " in done.stderr and "4 placements" in done.stderr, done.stderr)
+            check("lay.tune: " in done.stderr and re.search("[34] placements", done.stderr), done.stderr)
 
     def refused(self, *command, status, said):
         done = self.run(self.omptier, "tune", *command, status=status, HWLOC_XMLFILE=NVDIMM)
@@ -142,7 +145,7 @@ def case_failures(bench):
     begin = time.monotonic()
     result, said = bench.result("--keep", "first=dram", mode="wait-hang")
     check("killed after " in result["tried"]["second"]["failure"] and time.monotonic() - begin < 40, f"{result}")
-    for mode, why in (("all-fail", "ended with status 3"), ("all-silent", "--metric matches no line"), ("all-vary", "varies by 100 %")):
+    for mode, why in (("all-fail", "ended with status 3"), ("all-silent", "--metric matches no line"), ("all-vary", "varies by 200 %")):
         bench.starts()  # which runs vary follows from their number
         done = bench.tune(*METRIC, mode=mode, status=1)
         check(why in done.stderr and "best plan" not in done.stdout, f"{mode}: {done.stderr}{done.stdout}")
@@ -152,8 +155,8 @@ def case_failures(bench):
 def case_refusals(bench):
     """What cannot be tuned is one line with what to do, before the program runs."""
     one_node = str(HERE.parent / "fixtures/machines/one-node.xml")
-    for room, said in (("dram:1G", "one kind of memory (DRAM"), ("dram:1G,nvm:1G", "one kind of memory")):
-        done = bench.run(bench.omptier, "tune", "p.profile", "--capacity", room, "--", "./one", status=1, HWLOC_XMLFILE=one_node)
+    for room, status, said in (("dram:1G", 1, "one kind of memory (DRAM"), ("dram:1G,nvm:1G", 2, "has no NVM, but DRAM")):
+        done = bench.run(bench.omptier, "tune", "p.profile", "--capacity", room, "--", "./one", status=status, HWLOC_XMLFILE=one_node)
         check(said in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr)
     one = ("--", "./one", "1")
     bench.refused("p.profile", "--capacity", "dram:64M,nvm:0", *one, status=1, said="let --capacity leave two")

@@ -7,7 +7,7 @@ if(NOT TARGET barriers_runtime)
 endif()
 set(barriers_run env OMPTIER_VERBOSE=1 ${CMAKE_BINARY_DIR}/bin/omptier run --capacity hbm:10M
     --plan ${OMPTIER_SOURCE_DIR}/validation/conformance/barriers.plan
-    -- ${CMAKE_BINARY_DIR}/tests/barriers/clang/barriers_cases 40)
+    -- ${CMAKE_BINARY_DIR}/tests/barriers/clang/barriers_cases 40 300) # moving takes longer there
 omptier_machine_test(barriers.moves MACHINE dram-hbm-nvm COMMAND ${barriers_run} TEST BESIDE
   PRINTS "in place [23][0-9] and [23][0-9] of 40\n[^\n]*\nvalues right")
 if(TARGET omptier_time_model)

@@ -300,9 +300,14 @@ struct Capacity {
     options.log_bytes = log_bytes;
     auto owned = std::make_unique<MadeUpSource>();
     source = owned.get();
+    const std::size_t before = g_pages_taken; // by recorders before, which keep theirs
     EXPECT_TRUE(recorder->start(options, std::move(owned)));
+    g_most_pages = before + options.memory;
   }
-  ~Capacity() { recorder->finish(); }
+  ~Capacity() {
+    recorder->finish();
+    g_most_pages = ~std::size_t{0};
+  }
   Recorder* recorder = new Recorder; // never destroyed, as in the tool
   MadeUpSource* source = nullptr;
 };

@@ -26,7 +26,7 @@ ARRAYS = ("index", "unionized", "nuclide")  # in the order of their allocation
 
 class Job(GuestJob):
     def __init__(self, arguments):
-        super().__init__(arguments)
+        super().__init__(arguments, f"--timed={arguments.dilation}")
         self.program = [str(self.bin / "neutron_lookup"), "--size", arguments.size, "--threads", "4",
                         "--mark", "--json", "--lookups"]
         self.lookups = str(arguments.lookups)
@@ -206,6 +206,7 @@ def main():
     parser.add_argument("--machine", default="dram-hbm-nvm")
     parser.add_argument("--size", default="small")
     parser.add_argument("--lookups", type=int, default=20000)
+    parser.add_argument("--dilation", type=int, default=100, help="of memory's time (100)")
     parser.add_argument("--try-lookups", type=int, default=1000, help="of each placement that is tried, each round")
     parser.add_argument("--try-rounds", type=int, default=3)
     parser.add_argument("--repeats", type=int, default=1)

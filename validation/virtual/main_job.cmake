@@ -8,7 +8,7 @@ function(main_job_test machine label)
   omptier_test(virtual.main_job.${machine}
     COMMAND ${OMPTIER_SOURCE_DIR}/validation/alone ${Python3_EXECUTABLE} ${OMPTIER_SOURCE_DIR}/benchmarks/main_job/main_job.py
             --build ${CMAKE_BINARY_DIR} --folder ${CMAKE_BINARY_DIR}/main_job/${machine}
-            --machine ${machine} --repeats 2 --proof
+            --machine ${machine} --repeats 2 --proof --dilation 200 # also for slow computers
     TIMEOUT 600 LABELS ${label} SKIP_RETURN_CODE 77)
 endfunction()
 main_job_test(dram-hbm-nvm virtual)

@@ -227,7 +227,7 @@ struct PhaseSummary : Sampled {
   struct Begin {
     static constexpr std::uint32_t k_region = ~std::uint32_t{0}; // the region's begin
     std::uint32_t behind = k_region;                             // else a phase: its barrier
-    std::uint64_t count = 0;
+    std::uint64_t count = 0, nanoseconds = 0;
   };
   std::uint64_t logged = 0;
   std::vector<Begin> begins;

@@ -15,7 +15,7 @@ using Begin = PhaseSummary::Begin;
 constexpr std::uint64_t k_clock = 2000; // nanoseconds between two readings for one event
 constexpr double k_known = 0.9;         // of the stretches, at least
 constexpr double k_rare = 0.05;         // of their begins: not counted
-constexpr double k_sure = 0.8;          // of what begins there
+constexpr double k_sure = 0.8;          // of the time of what begins there
 
 bool is_of_region(const PhaseSummary& phase) {
   return phase.kind == Kind::to_barrier || phase.kind == Kind::to_end;
@@ -37,12 +37,12 @@ std::uint64_t begun_by(const std::vector<std::uint64_t>& begins, std::uint64_t t
   return later != begins.begin() ? *(later - 1) : 0;
 }
 
-void count(PhaseSummary& phase, std::uint32_t behind) {
-  const auto known = std::ranges::find(phase.begins, behind, &Begin::behind);
-  if (known != phase.begins.end())
-    ++known->count;
-  else
-    phase.begins.push_back({behind, 1});
+void count(PhaseSummary& phase, std::uint32_t behind, std::uint64_t nanoseconds) {
+  auto known = std::ranges::find(phase.begins, behind, &Begin::behind);
+  if (known == phase.begins.end())
+    known = phase.begins.insert(known, {behind, 0, 0});
+  ++known->count;
+  known->nanoseconds += nanoseconds;
 }
 
 // Whether two phases are ended by the same barrier: the plan knows it by these frames alone.
@@ -54,9 +54,9 @@ bool end_alike(const PhaseSummary& one, const PhaseSummary& other) {
          std::ranges::equal(one.frames, other.frames, same);
 }
 
-// Of what was seen to begin at the same place, the part that is this phase.
-double part_there(const ProfileSummary& summary, const PhaseSummary& phase, const Begin& begin) {
-  double all = 0;
+// All that was seen to begin at the same place.
+Begin all_there(const ProfileSummary& summary, const PhaseSummary& phase, const Begin& begin) {
+  Begin all{begin.behind, 0, 0};
   for (const PhaseSummary& other : summary.phases)
     for (const Begin& at : other.begins) {
       const bool region = begin.behind == Begin::k_region;
@@ -64,9 +64,16 @@ double part_there(const ProfileSummary& summary, const PhaseSummary& phase, cons
           region ? at.behind == Begin::k_region && other.region == phase.region
                  : at.behind != Begin::k_region &&
                        end_alike(summary.phases[at.behind], summary.phases[begin.behind]);
-      if (here) all += static_cast<double>(at.count);
+      if (!here) continue;
+      all.count += at.count;
+      all.nanoseconds += at.nanoseconds;
     }
-  return static_cast<double>(begin.count) / all;
+  return all;
+}
+
+// By time: a short stretch at a region's end, behind the barrier of its loop, changes nothing.
+bool mostly_this(const Begin& begin, const Begin& all) {
+  return static_cast<double>(begin.nanoseconds) >= k_sure * static_cast<double>(all.nanoseconds);
 }
 
 } // namespace
@@ -91,9 +98,9 @@ void count_begins(const Profile& profile, const std::vector<std::uint32_t>& numb
                              phases[last.phase].kind == Kind::to_barrier;
     ++phase.logged;
     if (last.end != 0 && in_same_run && begin <= last.end + gap)
-      count(phase, last.phase);
+      count(phase, last.phase, stretch.nanoseconds);
     else if (run != 0 && (last.end == 0 || last.end <= run) && begin <= run + gap)
-      count(phase, Begin::k_region);
+      count(phase, Begin::k_region, stretch.nanoseconds);
     last = {stretch.end, number};
   }
 }
@@ -101,22 +108,24 @@ void count_begins(const Profile& profile, const std::vector<std::uint32_t>& numb
 std::optional<Beginning> beginning_of(const ProfileSummary& summary, std::uint32_t number) {
   const PhaseSummary& phase = summary.phases[number];
   if (!is_of_region(phase) || phase.region == 0) return {};
-  double known = 0, again = 0;
-  for (const Begin& begin : phase.begins) {
+  double known = 0;
+  for (const Begin& begin : phase.begins)
     known += static_cast<double>(begin.count);
-    if (begin.behind == number) again += static_cast<double>(begin.count);
-  }
   if (!(known > 0) || known < k_known * static_cast<double>(phase.logged)) return {};
   Beginning found;
+  double anew = 0;
   for (const Begin& begin : phase.begins) {
-    if (static_cast<double>(begin.count) < k_rare * known) continue;
-    if (part_there(summary, phase, begin) < k_sure) return {};
+    const bool rare = static_cast<double>(begin.count) < k_rare * known;
+    const Begin all = rare ? begin : all_there(summary, phase, begin);
+    if (begin.behind != number) anew += static_cast<double>(all.count);
+    if (rare) continue;
+    if (!mostly_this(begin, all)) return {};
     if (begin.behind == Begin::k_region)
       found.at_region = true;
     else
       found.barriers.push_back(begin.behind);
   }
-  found.anew = 1 - again / known;
+  found.anew = anew / known;
   return found;
 }
 

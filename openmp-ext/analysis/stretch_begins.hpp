@@ -20,11 +20,11 @@ void count_begins(const Profile& profile, const std::vector<std::uint32_t>& numb
 struct Beginning {
   bool at_region = false;              // when the region begins
   std::vector<std::uint32_t> barriers; // phases that end with the barriers behind which it begins
-  double anew = 1;                     // part of its entries that follow another stretch
+  double anew = 1; // entries of what begins there, behind another stretch, per entry of it
 };
 
 // Nothing if it is not a stretch of a region, if it is not known where it begins, or if what
-// follows such a barrier is now this stretch and now another one.
+// follows such a barrier is, for much of the time, now this stretch and now another one.
 std::optional<Beginning> beginning_of(const ProfileSummary& summary, std::uint32_t phase);
 
 } // namespace omptier

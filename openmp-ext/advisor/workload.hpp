@@ -83,8 +83,10 @@ struct SiteDemand {
 struct WorkloadRegion {
   static constexpr std::size_t k_whole = static_cast<std::size_t>(-1);
   std::string label; // of a stretch, when it begins: "from the barrier of f (a.c:8) on"
-  std::uint64_t entries = 0;      // times it began
-  std::uint64_t entered_anew = 0; // times it began after a different one; 0: it is not known when
+  std::uint64_t entries = 0; // times it began
+  // Times it began after a different one, or, of a stretch, what begins at the same place did; 0: it
+  // is not known when.
+  std::uint64_t entered_anew = 0;
   std::uint64_t begin = 0, end = 0; // nanoseconds: from its first to its last sample
   // Of a stretch of a region, between barriers:
   std::size_t part_of = k_whole;            // that region; its demand holds the stretch's

@@ -8,7 +8,8 @@ function(main_job_test machine label)
   omptier_test(virtual.main_job.${machine}
     COMMAND ${OMPTIER_SOURCE_DIR}/validation/alone ${Python3_EXECUTABLE} ${OMPTIER_SOURCE_DIR}/benchmarks/main_job/main_job.py
             --build ${CMAKE_BINARY_DIR} --folder ${CMAKE_BINARY_DIR}/main_job/${machine}
-            --machine ${machine} --repeats 2 --proof --dilation 200 # also for slow computers
+            --machine ${machine} --lookups 8000 --repeats 2 --proof
+            --dilation 500 # below 200, a slow computer's emulation shows in the ratios
     TIMEOUT 600 LABELS ${label} SKIP_RETURN_CODE 77)
 endfunction()
 main_job_test(dram-hbm-nvm virtual)

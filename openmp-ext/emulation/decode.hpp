@@ -79,8 +79,8 @@ public:
   std::vector<Loop> loops;
   std::vector<std::uint8_t> code;
   bool gathers = false; // some instruction is indexed by a vector
-  // By instruction number: which ones lead to it, as far as asked (loops.hpp).
-  mutable std::unordered_map<std::uint32_t, std::vector<bool>> leading;
+  // By instruction number: which ones lead to it, and can follow it, as far as asked (loops.hpp).
+  mutable std::unordered_map<std::uint32_t, std::vector<bool>> leading, following;
 
   // -1 = no instruction begins at the address.
   int at(std::uint64_t address) const;

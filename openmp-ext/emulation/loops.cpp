@@ -31,9 +31,26 @@ const Loop* loop_around(const Function& function, const Loop& inner) {
   return best;
 }
 
+namespace {
+
+constexpr std::size_t k_kept = 64; // answers of each kind for a function
+
+struct Next {
+  bool on;    // to the instruction behind
+  int target; // -1: no branch within the function
+};
+
+Next next_of(const Function& function, std::size_t number) {
+  const Instruction& here = function.instructions[number];
+  const bool branches = here.flow == Flow::conditional || here.flow == Flow::jump;
+  return {here.flow != Flow::jump && here.flow != Flow::end,
+          branches ? function.at(here.target) : -1};
+}
+
+} // namespace
+
 const std::vector<bool>& leading_to(const Function& function, std::uint32_t to) {
   const std::size_t count = function.instructions.size();
-  constexpr std::size_t k_kept = 64;
   if (function.leading.size() >= k_kept) function.leading.clear();
   std::vector<bool>& leads = function.leading[to];
   if (!leads.empty()) return leads;
@@ -43,15 +60,31 @@ const std::vector<bool>& leading_to(const Function& function, std::uint32_t to) 
     grown = false;
     for (std::size_t i = count; i-- > 0;) {
       if (leads[i]) continue;
-      const Instruction& here = function.instructions[i];
-      const bool branches = here.flow == Flow::conditional || here.flow == Flow::jump;
-      const bool goes_on = here.flow != Flow::jump && here.flow != Flow::end;
-      const int target = branches ? function.at(here.target) : -1;
-      if ((goes_on && leads[i + 1]) || (target >= 0 && leads[static_cast<std::size_t>(target)]))
+      const Next next = next_of(function, i);
+      if ((next.on && leads[i + 1]) ||
+          (next.target >= 0 && leads[static_cast<std::size_t>(next.target)]))
         leads[i] = grown = true;
     }
   }
   return leads;
+}
+
+const std::vector<bool>& reached_from(const Function& function, std::uint32_t from) {
+  const std::size_t count = function.instructions.size();
+  if (function.following.size() >= k_kept) function.following.clear();
+  std::vector<bool>& reached = function.following[from];
+  if (!reached.empty()) return reached;
+  reached.resize(count);
+  for (std::vector<std::size_t> left{from}; !left.empty();) {
+    const std::size_t number = left.back();
+    left.pop_back();
+    if (number >= count || reached[number]) continue;
+    reached[number] = true;
+    const Next next = next_of(function, number);
+    if (next.on) left.push_back(number + 1);
+    if (next.target >= 0) left.push_back(static_cast<std::size_t>(next.target));
+  }
+  return reached;
 }
 
 namespace {
@@ -64,8 +97,9 @@ bool calls(const Function& function, const Loop& loop) {
 }
 
 const Loop* this_or_around(const Function& function, const Loop* loop, int instruction) {
+  // A procedure linkage table is one function of a thousand such loops: one search for all of them.
   while (loop != nullptr &&
-         !leading_to(function, loop->last)[static_cast<std::size_t>(instruction)])
+         !reached_from(function, static_cast<std::uint32_t>(instruction))[loop->last])
     loop = loop_around(function, *loop);
   return loop;
 }

@@ -18,8 +18,10 @@ const Loop* innermost_loop(const Function& function, int instruction);
 // The smallest loop that holds it and more; null: there is none.
 const Loop* loop_around(const Function& function, const Loop& inner);
 
-// By instruction: whether `to` can run after it. Valid until the function is asked for many others.
+// By instruction: whether `to` can run after it, and whether it can run after `from`. An
+// instruction is among its own. Valid until the function is asked for many others.
 const std::vector<bool>& leading_to(const Function& function, std::uint32_t to);
+const std::vector<bool>& reached_from(const Function& function, std::uint32_t from);
 
 // The innermost loop that repeats the instruction, and the next larger one; null: none does.
 const Loop* loop_repeating(const Function& function, int instruction);

@@ -195,6 +195,28 @@ TEST(Gathered, LoopsThatRepeatTheInstruction) {
   EXPECT_EQ(first(gathered_end), -1);
 }
 
+// Each entry of a procedure linkage table jumps away, or goes on and jumps back to the first. Takes
+// 40 times as long if each of these thousand loops is searched.
+TEST(Gathered, LinkageTablesAreNoLoops) {
+  constexpr std::uint32_t k_entries = 1000, k_size = 16;
+  std::vector<std::uint8_t> bytes;
+  for (std::uint32_t entry = 0; entry < k_entries; ++entry) {
+    const std::uint32_t back = 0u - (entry + 1) * k_size;
+    bytes.insert(bytes.end(), {0xff, 0x25, 0, 0, 0, 0, 0x68, 0, 0, 0, 0, 0xe9});
+    for (unsigned byte = 0; byte < 4; ++byte)
+      bytes.push_back(static_cast<std::uint8_t>(back >> 8 * byte));
+  }
+  const auto table = Function::decode(k_size, bytes);
+  ASSERT_EQ(table->instructions.size(), 3 * k_entries);
+  ASSERT_EQ(table->loops.size(), k_entries);
+  for (int entry = 0; entry < static_cast<int>(k_entries); entry += 20) {
+    EXPECT_EQ(loop_repeating(*table, 3 * entry), nullptr);
+    const Loop* const loop = loop_repeating(*table, 3 * entry + 1);
+    ASSERT_NE(loop, nullptr); // by extent and by flow, until the target's own jump
+    EXPECT_EQ(loop->first, 0u);
+  }
+}
+
 TEST(Gathered, NestsReachAsFarAsNothingIsCalled) {
   const auto first = [](const char* place) {
     const int number = number_of(place);

@@ -7,5 +7,5 @@ endif()
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 foreach(case IN ITEMS phases ranks many unsampled refused)
   omptier_record_test(pictures.${case} pictures.py ${case} --gcc ${OMPTIER_TEST_GCC}
-                      --phases ${CMAKE_BINARY_DIR}/tests/record_phases/clang TIMEOUT 60 TEST SKIP_RETURN_CODE 77)
+                      --phases ${CMAKE_BINARY_DIR}/tests/record_phases/clang TIMEOUT 60 TEST BESIDE COST 20 SKIP_RETURN_CODE 77)
 endforeach()

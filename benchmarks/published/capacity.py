@@ -291,6 +291,10 @@ def parser(description):
 
 def chosen(options):
     """Programs and machines."""
+    for what, asked, known in (("program", options.program, PROGRAMS), ("machine", options.machine, MACHINES)):
+        for name in asked or ():
+            if name not in [one.name for one in known]:
+                sys.exit(f"--{what} {name}: there are {', '.join(one.name for one in known)}")
     programs = [one for one in PROGRAMS if one.name in (options.program or [one.name])]
     return programs[:2] if options.short else programs, [one for one in MACHINES if one.name in (options.machine or [one.name])]
 

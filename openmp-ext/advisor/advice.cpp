@@ -252,7 +252,7 @@ void keep_unless_slower(Advice& advice, const EarlierPlacement& earlier, Effort 
                      losses_factor(advice.placement.tier_of_site);
   const double all = before + advice.workload.rest;
   advice.change = Change{false, all > 0 ? (before - now) / all : 0};
-  if (advice.change->saves >= k_worth_changing) return;
+  if (advice.change->saves >= earlier.worth_changing) return;
   advice.change->is_none = true;
   advice.workload = earlier.workload;
   advice.placement = std::move(placement);

@@ -36,7 +36,7 @@ struct Advice {
   double time_with_moves() const { return time - gain_of_moves; }
 };
 
-// earlier: made from the same workload; kept unless other advice saves k_worth_changing.
+// earlier: made from the same workload; kept unless other advice saves its worth_changing.
 Advice advise(Workload workload, std::vector<TierChoice> tiers,
               const EarlierPlacement* earlier = nullptr, Effort effort = Effort::thorough);
 

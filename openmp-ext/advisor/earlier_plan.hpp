@@ -19,6 +19,7 @@ struct EarlierPlacement {
   Workload workload; // sites divided as the plan divides them
   // By site; none where the plan does not say, or the user has said something else (site.kept).
   std::vector<std::optional<std::size_t>> tier_of_site;
+  double worth_changing = k_worth_changing; // part of the time that other advice must save
 
   bool names_any() const;
   // With what the user keeps elsewhere, and what the plan does not name.

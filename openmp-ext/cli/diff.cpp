@@ -11,6 +11,7 @@
 #include "cli/advice_text.hpp"
 #include "cli/command.hpp"
 #include "cli/diff_profiles.hpp"
+#include "cli/html_page.hpp"
 #include "cli/plan_pairs.hpp"
 
 #include <algorithm>
@@ -28,6 +29,7 @@ constexpr double k_least_part = 0.005; // of a site's bytes, or of the time: les
 
 struct DiffArguments : AdviceArguments {
   std::string a, b;
+  std::string page, pictures; // as diff_profiles.hpp has them
   bool json = false;
 };
 
@@ -380,8 +382,10 @@ int diff_command(const DiffArguments& arguments) {
   if (is_a && !arguments.profiles.empty())
     return fail("diff", 2, arguments.a + " is a profile: two profiles are compared, no more");
   if (is_a)
-    return diff_profiles(
-        {arguments.a, arguments.b, arguments.json, arguments.force, arguments.resolve});
+    return diff_profiles({arguments.a, arguments.b, arguments.page, arguments.pictures,
+                          arguments.json, arguments.force, arguments.resolve});
+  if (!arguments.page.empty())
+    return fail("diff", 2, "--html: pictures are of two profiles, and these are plans");
   if (arguments.profiles.empty() && (arguments.force || arguments.resolve))
     return fail("diff", 2, "--force and --resolve are about profiles, and none was given");
   return diff_plans(arguments);
@@ -407,7 +411,14 @@ void add_diff(CLI::App& app, CommandContext& context) {
   for (const char* option : {"--capacity", "--xml", "--nodes", "--machine", "--machine-file",
                              "--threads", "--keep", "--tuned"})
     command->get_option(option)->needs(profiles);
-  command->add_flag("--json", arguments->json, "The differences as JSON instead of text");
+  auto* json =
+      command->add_flag("--json", arguments->json, "The differences as JSON instead of text");
+  command
+      ->add_option("--html", arguments->page,
+                   "Of two profiles: writes a page with pictures that a browser shows")
+      ->type_name("FILE")
+      ->excludes(json);
+  arguments->pictures = pictures_folder(context.self);
   command->callback([&context, arguments] { context.status = diff_command(*arguments); });
 }
 

@@ -6,12 +6,14 @@
 
 #include "cli/command.hpp"
 #include "cli/held_names.hpp"
+#include "cli/html_page.hpp"
 #include "cli/profile_pairs.hpp"
 #include "cli/report_head.hpp"
 #include "cli/report_options.hpp"
 #include "log/format.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -21,6 +23,7 @@
 namespace omptier {
 namespace {
 
+constexpr std::size_t k_most_on_page = 400; // of objects, and of regions
 constexpr std::size_t k_most_changed = 20, k_most_regions = 10, k_most_unchanged = 3;
 constexpr double k_least_region_change = 0.01; // of the longer run, where noise is not known
 
@@ -302,7 +305,7 @@ Json json_of(const Side& side) {
       {"moves", {{"count", side.summary.moves.size()}, {"bytes", bytes}, {"seconds", seconds}}}};
 }
 
-std::string json_text_of(const Compared& of) {
+Json json_of(const Compared& of) {
   Json objects = Json::array(), regions = Json::array();
   for (const ObjectChange& object : of.changes.objects)
     objects.push_back(json_of(of, of.name_of(object), object));
@@ -313,15 +316,40 @@ std::string json_text_of(const Compared& of) {
                        {"entries", {{"a", region.entries_a}, {"b", region.entries_b}}},
                        {"knows_noise", region.knows_noise},
                        {"time", json_of(region.time)}});
-  const Json whole = {{"version", 1},
-                      {"measure", title_of(of.a.summary.measure)},
-                      {"a", json_of(of.a)},
-                      {"b", json_of(of.b)},
-                      {"objects", std::move(objects)},
-                      {"small_objects", json_of(of, "small objects", of.changes.small)},
-                      {"other", json_of(of, "everything else", of.changes.other)},
-                      {"regions", std::move(regions)}};
-  return whole.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return {{"version", 1},
+          {"measure", title_of(of.a.summary.measure)},
+          {"a", json_of(of.a)},
+          {"b", json_of(of.b)},
+          {"objects", std::move(objects)},
+          {"small_objects", json_of(of, "small objects", of.changes.small)},
+          {"other", json_of(of, "everything else", of.changes.other)},
+          {"regions", std::move(regions)}};
+}
+
+std::string json_text(const Json& whole, int indent) {
+  return whole.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+// The lists are in order of what changed.
+Parsed<std::string> page_of(const Compared& of, const std::string& folder) {
+  Json shown = json_of(of);
+  shown["objects_sure"] = std::ranges::count_if(
+      of.changes.objects, [](const ObjectChange& object) { return object.cost.is_sure; });
+  shown["regions_sure"] = std::ranges::count_if(
+      of.changes.regions, [](const RegionChange& region) { return region.time.is_sure; });
+  for (const char* list : {"objects", "regions"}) {
+    Json& all = shown[list];
+    shown[std::string(list) + "_left_out"] = all.size() - std::min(all.size(), k_most_on_page);
+    while (all.size() > k_most_on_page)
+      all.erase(all.size() - 1);
+  }
+  return filled_page("diff.html", in_script(json_text(shown, -1)), folder);
+}
+
+Parsed<std::string> output_of(const Compared& of, const ProfileDiffArguments& arguments,
+                              const ProfileTextOptions& options) {
+  if (!arguments.page.empty()) return page_of(of, arguments.pictures);
+  return arguments.json ? json_text(json_of(of), 2) + "\n" : text_of(of, options);
 }
 
 } // namespace
@@ -333,6 +361,11 @@ bool is_profile(const std::string& path) {
 }
 
 int diff_profiles(const ProfileDiffArguments& arguments) {
+  if (!arguments.page.empty())
+    if (const std::string problem =
+            problem_with_page(arguments.page, std::array{arguments.a, arguments.b});
+        !problem.empty())
+      return fail("diff", 2, "--html: " + problem);
   const Parsed<ProfileTextOptions> options = text_options({});
   if (!options) return fail("diff", 2, options.error());
   Symbols symbols;
@@ -352,8 +385,10 @@ int diff_profiles(const ProfileDiffArguments& arguments) {
   compared.changes =
       compare(compared.a.summary, compared.b.summary, pairs_of(in_a.sites, in_b.sites, same_build),
               pairs_of(in_a.regions, in_b.regions, same_build));
-  return write_file("diff", "-",
-                    arguments.json ? json_text_of(compared) : text_of(compared, *options));
+  const Parsed<std::string> text = output_of(compared, arguments, *options);
+  if (!text) return fail("diff", 2, text.error());
+  return arguments.page.empty() ? write_file("diff", "-", *text)
+                                : write_page("diff", arguments.page, *text);
 }
 
 } // namespace omptier

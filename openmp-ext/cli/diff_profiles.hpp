@@ -9,6 +9,8 @@ namespace omptier {
 
 struct ProfileDiffArguments {
   std::string a, b;
+  std::string page;     // file to write a page with pictures to; "": text
+  std::string pictures; // pictures_folder()
   bool json = false, force = false, resolve = false;
 };
 

@@ -8,6 +8,7 @@
 #include "cli/command.hpp"
 #include "cli/flame_text.hpp"
 #include "cli/held_names.hpp"
+#include "cli/html_page.hpp"
 #include "cli/region_view.hpp"
 #include "cli/report_html.hpp"
 #include "cli/report_options.hpp"
@@ -15,7 +16,6 @@
 #include "cli/trace_text.hpp"
 
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -73,29 +73,10 @@ Parsed<std::string> text_of(ProfileSummary& summary, const ReportArguments& argu
   return text;
 }
 
-// Only a page of ours is written over: `--html a.profile b.profile` names a recording.
-std::string problem_with_page(const ReportArguments& arguments) {
-  const std::string& page = arguments.page;
-  if (page == "-") return "- is no file that a browser opens; name one";
-  std::error_code ignored;
-  for (const std::string& profile : arguments.profiles)
-    if (std::filesystem::equivalent(page, profile, ignored))
-      return page + " is one of the profiles; name another file for the page";
-  if (std::filesystem::is_regular_file(page, ignored) && !may_be_replaced(page))
-    return page + " is there, and is no page of this command; name another file";
-  return problem_with_output(page);
-}
-
-int write_page(const std::string& path, const std::string& page) {
-  const int status = write_file("report", path, page);
-  if (status == 0)
-    std::fprintf(stderr, "omptier report: %s written; open it in a browser\n", path.c_str());
-  return status;
-}
-
 int report(const ReportArguments& arguments) {
   if (!arguments.page.empty())
-    if (const std::string problem = problem_with_page(arguments); !problem.empty())
+    if (const std::string problem = problem_with_page(arguments.page, arguments.profiles);
+        !problem.empty())
       return fail("report", 2, "--html: " + problem);
   const Parsed<ProfileTextOptions> options = text_options(arguments.text);
   if (!options) return fail("report", 2, options.error());
@@ -112,7 +93,7 @@ int report(const ReportArguments& arguments) {
     std::fprintf(stderr, "omptier report: %s\n", note.c_str());
   for (const std::string& problem : symbols.problems())
     std::fprintf(stderr, "omptier report: %s\n", problem.c_str());
-  if (!arguments.page.empty()) return write_page(arguments.page, *text);
+  if (!arguments.page.empty()) return write_page("report", arguments.page, *text);
   if (std::fputs(text->c_str(), stdout) < 0 || std::fflush(stdout) != 0)
     return fail("report", 125, "standard output cannot be written");
   return 0;
@@ -152,8 +133,7 @@ void add_report(CLI::App& app, CommandContext& context) {
   file->type_name("FILE")->excludes(json)->excludes(csv)->excludes(region)->excludes(object);
   page->type_name("FILE")->excludes(json)->excludes(csv)->excludes(region);
   page->excludes(object)->excludes(file);
-  arguments->pictures =
-      (std::filesystem::path(context.self).parent_path() / "share/omptier/pictures").string();
+  arguments->pictures = pictures_folder(context.self);
   command->add_flag("--force", arguments->force, "Join profiles of different programs");
   command->add_flag("--resolve", arguments->resolve, k_resolve_help);
   add_text_options(*command, arguments->text);

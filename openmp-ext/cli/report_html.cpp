@@ -5,13 +5,12 @@
 // stay: one that is left out is null.
 #include "cli/report_html.hpp"
 
+#include "cli/html_page.hpp"
+
 #include <algorithm>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -153,70 +152,21 @@ void shorten_texts(Json& of) {
   text = text.substr(0, begin) + "…" + text.substr(end);
 }
 
-// As a script's text: "<" could end the script.
-std::string script_text(const Json& profile) {
-  const std::string text = profile.dump(-1, ' ', false, Json::error_handler_t::replace);
-  std::string safe;
-  for (const char c : text)
-    if (c == '<')
-      safe += "\\u003c";
-    else
-      safe += c;
-  return safe;
-}
-
 std::string shown_numbers(Json profile) {
   shorten_lists(profile);
   for (std::size_t most = k_most_sites;; most /= 2) {
     keep(profile["sites"], shown_sites(profile, most));
     shorten_parts_of_run(profile);
-    std::string text = script_text(profile);
+    std::string text = in_script(profile.dump(-1, ' ', false, Json::error_handler_t::replace));
     if (text.size() <= k_most_bytes || most <= k_least_sites) return text;
     if (most == k_most_sites) shorten_texts(profile);
   }
 }
 
-bool read(const std::string& path, std::string& text) {
-  std::ifstream file(path, std::ios::binary);
-  text.assign(std::istreambuf_iterator<char>(file), {});
-  return bool(file);
-}
-
 } // namespace
 
 Parsed<std::string> report_page(Json profile, const std::string& folder) {
-  using Result = Parsed<std::string>;
-  std::string page, part;
-  if (!read(folder + "/page.html", page))
-    return Result::failure(folder + "/page.html: cannot be read; reinstall OMPTier");
-  // "@@name@@": a file of the folder, or the profile.
-  std::string text;
-  for (std::size_t at = 0;;) {
-    const std::size_t begin = page.find("@@", at);
-    text.append(page, at, begin - at);
-    if (begin == page.npos) return text;
-    const std::size_t end = page.find("@@", begin + 2);
-    const std::string name = page.substr(begin + 2, end - begin - 2);
-    if (name == "profile")
-      text += shown_numbers(std::move(profile));
-    else if (read(folder + "/" + name, part))
-      text += part;
-    else if (name == "vega.js")
-      return Result::failure("--html: this build has no library that draws: build again where "
-                             "the network is reachable and python3-venv is installed");
-    else
-      return Result::failure(folder + "/" + name + ": cannot be read; reinstall OMPTier");
-    at = end + 2;
-  }
-}
-
-bool may_be_replaced(const std::string& file) {
-  static constexpr std::string_view k_mark = "The page of omptier report"; // of page.html
-  std::ifstream in(file, std::ios::binary);
-  char begin[512];
-  in.read(begin, sizeof begin);
-  const std::string_view text(begin, static_cast<std::size_t>(in.gcount()));
-  return text.empty() || text.find(k_mark) != text.npos;
+  return filled_page("page.html", shown_numbers(std::move(profile)), folder);
 }
 
 } // namespace omptier

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The page of omptier report --html: our scripts and the drawing library (pictures/) and the
-// numbers of --json, in one file that needs no network.
+// The page of omptier report --html: what --json has, cut to what the page shows.
 #pragma once
 
 #include "base/text.hpp"
@@ -11,10 +10,7 @@
 
 namespace omptier {
 
-// folder: of the installed pictures/. The JSON is cut to what the page shows.
+// folder: pictures_folder().
 Parsed<std::string> report_page(nlohmann::json profile, const std::string& folder);
-
-// Whether the file is empty or such a page.
-bool may_be_replaced(const std::string& file);
 
 } // namespace omptier

@@ -98,8 +98,9 @@ bool calls(const Function& function, const Loop& loop) {
 
 const Loop* this_or_around(const Function& function, const Loop* loop, int instruction) {
   // A procedure linkage table is one function of a thousand such loops: one search for all of them.
-  while (loop != nullptr &&
-         !reached_from(function, static_cast<std::uint32_t>(instruction))[loop->last])
+  if (loop == nullptr) return nullptr;
+  const auto& reached = reached_from(function, static_cast<std::uint32_t>(instruction));
+  while (loop != nullptr && !reached[loop->last])
     loop = loop_around(function, *loop);
   return loop;
 }

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
-# pictures.py <case> --omptier PATH --gcc CC --phases PROGRAM [--screenshots FOLDER]: the page of omptier report --html,
+# pictures.py <case> --omptier PATH --gcc CC --phases PROGRAM [--screenshots FOLDER]: the page of omptier report --html (of diff --html),
 # opened in a browser. It complains of nothing, asks the network for nothing, has its pictures, fits a narrow window; its
 # tables say what the report's JSON says; it works by keyboard. --screenshots: for people to look at.
+import json
 import pathlib
 import shutil
 import sys
@@ -47,7 +48,11 @@ class Pages(Recorder):
     def page(self, *profiles):
         """The report's JSON, and its page in a browser."""
         report = self.report(*profiles)
-        done = self.run(self.omptier, "report", "--html", "page.html", *profiles)
+        self.open("report", *profiles)
+        return report
+
+    def open(self, command, *profiles):
+        done = self.run(self.omptier, command, "--html", "page.html", *profiles)
         check("page.html written" in done.stderr and not done.stdout, done.stderr + done.stdout)
         path = self.folder / "page.html"
         check(path.stat().st_size <= MOST_BYTES, f"{path.stat().st_size} bytes")
@@ -56,7 +61,6 @@ class Pages(Recorder):
         middle = sum(sorted(took)[1:3]) / 2  # the first one also waits for what the browser does at its start
         check(middle <= MOST_SECONDS, f"drawn after {took} s")
         self.browser.look(1280)
-        return report
 
     def shown(self, path, width, dark):
         """Opens it: without a complaint, within its width. How long it took."""
@@ -224,6 +228,52 @@ def case_many(pages):
     check(f"{len(report['sites']) - shown:,} more are counted together" in text, text)
 
 
+OFTEN = """
+#include <stdlib.h>
+#include <string.h>
+enum { k_bytes = 64 << 20 };
+__attribute__((noinline)) static unsigned walk(const unsigned char* of, int rounds) {
+  unsigned sum = 0;
+  for (int round = 0; round < rounds; ++round)
+    for (size_t i = 0; i < k_bytes; ++i) sum += of[i * 4099 % k_bytes];
+  return sum;
+}
+int main(int argc, char** argv) {
+  unsigned char* often = malloc(k_bytes);
+  unsigned char* seldom = malloc(k_bytes);
+  if (argc != 2 || !often || !seldom) return 1;
+  memset(often, 1, k_bytes);
+  memset(seldom, 1, k_bytes);
+  return walk(often, atoi(argv[1])) + walk(seldom, 2) == 7;
+}
+"""
+
+
+def case_compared(pages):
+    """Two runs, in the second of which one array is read three times as often: the page says what diff --json says."""
+    (pages.folder / "twice.c").write_text(OFTEN)
+    pages.run(pages.options.gcc, "-O1", "-g", "twice.c", "-o", "twice")
+    for name, rounds in (("a", "2"), ("b", "6")):
+        pages.record("./twice", rounds, log=f"{name}.profile", options=["--children", "all"])
+    diff = json.loads(pages.run(pages.omptier, "diff", "--json", "a.profile", "b.profile").stdout)
+    pages.open("diff", "a.profile", "b.profile")
+    check(pages.pictures() == ["objects"], f"{pages.pictures()}")  # no parallel region
+    often = next(of for of in diff["objects"] if "often" in of["label"])
+    check(often["cost"]["sure"] and often["cost"]["difference"]["low"] > 0, f"{often}")
+    sure = sum(of["cost"]["sure"] for of in diff["objects"])
+    title = pages.title("objects")
+    check(f" of {sure} object" in title and title.endswith(f"that of {len(diff['objects']) - sure} did not"), title)
+    rows = pages.table("objects-table")
+    for row, of in zip(rows, diff["objects"]):
+        cost = of["cost"]
+        check(row[0][0] == of["label"] and [cell[1] for cell in row[1:4]] == [
+            cost["a"]["value"], cost["b"]["value"], cost["difference"]["value"] if cost["sure"] else None], f"{row} {of}")
+    check(len(rows) >= len(diff["objects"]), f"{len(rows)} rows")
+    times = diff["b"]["nanoseconds"] / diff["a"]["nanoseconds"]
+    title = pages.browser.value("document.querySelector('h1').textContent")
+    check(title.startswith("twice took ") and abs(float(title.split()[2]) - times) <= 0.00501, title)
+
+
 def case_unsampled(pages):
     """Without samples the page says why, shows objects without colours, and claims nothing. A long name is cut."""
     long = "_long" * 100  # too long a variable: the object is called after the function
@@ -260,6 +310,13 @@ def case_refused(pages):
         done = pages.run(pages.omptier, "report", "--html", name, "p.profile", status=2)
         check(done.stderr.count("\n") == 1 and says in done.stderr, done.stderr)
         check((pages.folder / name).read_bytes() == profile, f"{name} was written over")
+    pages.run(pages.omptier, "advise", "p.profile", "--machine", "dram-hbm-nvm", "-o", "p.plan")
+    for options, says in ((("--html", "x.html", "p.plan", "p.plan"), "pictures are of two profiles"),
+                          (("--html", "p.profile", "p.profile", "p.profile"), "is one of the profiles")):
+        done = pages.run(pages.omptier, "diff", *options, status=2)
+        check(done.stderr.count("\n") == 1 and says in done.stderr, done.stderr)
+    check(not (pages.folder / "x.html").exists(), "a page was written")
+    check((pages.folder / "p.profile").read_bytes() == profile, "p.profile was written over")
     for part in "bin/omptier", "share/omptier/pictures":  # as a build without network leaves it
         there = pages.folder / "built" / part
         there.parent.mkdir(parents=True)

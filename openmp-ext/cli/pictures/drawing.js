@@ -3,6 +3,7 @@
 // From a specification of Vega or Vega-Lite to a picture: colours of light and dark, widths, tips
 // at the pointer. Pictures are drawn anew when the width or the colours change.
 
+const narrow = 560; // pixels: below it labels are short
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const drawn = [];  // {place, specification: (width, look) => {lite or vega: …}, drawing}
 

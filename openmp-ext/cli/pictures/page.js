@@ -3,7 +3,8 @@
 // The page from top to bottom: what ran, then the sections. In the profile's numbers, sites that
 // the page leaves out are null.
 
-const profile = JSON.parse(document.getElementById("profile").textContent);
+const profile = JSON.parse(document.getElementById("numbers").textContent);
+const wholeList = "omptier report --json"; // where tables are not cut
 const whatFell = {
   time: "the time",
   accesses: "the accesses",

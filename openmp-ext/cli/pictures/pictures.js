@@ -2,8 +2,6 @@
 //
 // How little memory holds how many accesses, and how ranks differ. Specifications for Vega-Lite.
 
-const narrow = 560; // pixels: below it labels are short
-
 // Band, line, the step that the text is about, points, and larger ones that nobody sees: for tips.
 function curveLayers(fromNothing, reached, what, colours, small) {
   const share = {type: "quantitative", scale: {domain: [0, 1]}};

@@ -3,12 +3,6 @@
 // The sections of the page, one for each picture: a sentence that says what the picture tells, the
 // picture, and the same numbers as a table. One that has nothing to show is left out.
 
-function section(title, parts) {
-  document.querySelector("main").append(
-      element("section", {}, element("h2", {textContent: title}), ...parts));
-}
-
-const faint = text => element("p", {className: "faint", textContent: text});
 const sampled = value => profile.samples > 0 ? value : null;
 const sumOf = (list, of) => list.reduce((sum, one) => sum + of(one), 0);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Tables beside the pictures: the same numbers for those who read or use the keyboard. A column is
-// {title, of: row => value, as: value => text, words: whether it is text}; a value of null is "-".
+// Sections, and tables beside the pictures: the same numbers for those who read or use the
+// keyboard. A column is {title, of: row => value, as: value => text, words: whether it is text}; a
+// value of null is "-".
 
 const rowsAtFirst = 20;
 
@@ -9,6 +10,13 @@ function element(name, properties = {}, ...inside) {
   const made = Object.assign(document.createElement(name), properties);
   made.append(...inside);
   return made;
+}
+
+const faint = text => element("p", {className: "faint", textContent: text});
+
+function section(title, parts) {
+  document.querySelector("main").append(
+      element("section", {}, element("h2", {textContent: title}), ...parts));
 }
 
 function cellOf(column, row, first) {
@@ -37,7 +45,8 @@ function fillRows(body, columns, rows, most) {
       row => element("tr", {}, ...columns.map((column, i) => cellOf(column, row, i === 0)))));
 }
 
-// id: the tests' name for it. leftOut: how many more rows there are than the page has.
+// id: the tests' name for it. leftOut: how many more rows there are than the page has; its wholeList
+// says where they are.
 function tableOf(id, caption, columns, rows, leftOut = 0) {
   const body = element("tbody"), heads = element("tr");
   let most = rowsAtFirst;
@@ -64,7 +73,7 @@ function tableOf(id, caption, columns, rows, leftOut = 0) {
   if (leftOut > 0)
     parts.push(element("p", {
       className: "faint",
-      textContent: "and " + countText(leftOut) + " more, which omptier report --json has"
+      textContent: "and " + countText(leftOut) + " more, which " + wholeList + " has"
     }));
   if (rows.length <= most) return parts;
   const more = element("button", {

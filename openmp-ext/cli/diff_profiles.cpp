@@ -343,7 +343,8 @@ Parsed<std::string> page_of(const Compared& of, const std::string& folder) {
     while (all.size() > k_most_on_page)
       all.erase(all.size() - 1);
   }
-  return filled_page("diff.html", in_script(json_text(shown, -1)), folder);
+  static constexpr std::array k_scripts{"figures.js", "tables.js", "drawing.js", "diff.js"};
+  return filled_page("diff", k_scripts, in_script(json_text(shown, -1)), folder);
 }
 
 Parsed<std::string> output_of(const Compared& of, const ProfileDiffArguments& arguments,

@@ -22,12 +22,18 @@ bool read(const std::string& path, std::string& text) {
 
 // Whether the file is empty or a page of ours.
 bool may_be_replaced(const std::string& file) {
-  static constexpr std::string_view k_mark = "The page of omptier "; // of pictures/*.html
+  static constexpr std::string_view k_mark = "The page of omptier "; // of pictures/page.html
   std::ifstream in(file, std::ios::binary);
   char begin[512];
   in.read(begin, sizeof begin);
   const std::string_view text(begin, static_cast<std::size_t>(in.gcount()));
   return text.empty() || text.find(k_mark) != text.npos;
+}
+
+std::string problem_with_part(const std::string& folder, const std::string& name) {
+  return name == "vega.js" ? "--html: this build has no library that draws: build again where "
+                             "the network is reachable and python3-venv is installed"
+                           : folder + "/" + name + ": cannot be read; reinstall OMPTier";
 }
 
 } // namespace
@@ -46,12 +52,16 @@ std::string in_script(const std::string& json) {
   return safe;
 }
 
-Parsed<std::string> filled_page(const std::string& name, const std::string& numbers,
-                                const std::string& folder) {
+Parsed<std::string> filled_page(const std::string& command, std::span<const char* const> scripts,
+                                const std::string& numbers, const std::string& folder) {
   using Result = Parsed<std::string>;
-  std::string page, part;
-  if (!read(folder + "/" + name, page))
-    return Result::failure(folder + "/" + name + ": cannot be read; reinstall OMPTier");
+  std::string page, part, all;
+  for (const char* name : scripts) {
+    if (!read(folder + "/" + name, part)) return Result::failure(problem_with_part(folder, name));
+    all += part;
+  }
+  if (!read(folder + "/page.html", page))
+    return Result::failure(problem_with_part(folder, "page.html"));
   std::string text;
   for (std::size_t at = 0;;) {
     const std::size_t begin = page.find("@@", at);
@@ -59,15 +69,16 @@ Parsed<std::string> filled_page(const std::string& name, const std::string& numb
     if (begin == page.npos) return text;
     const std::size_t end = page.find("@@", begin + 2);
     const std::string what = page.substr(begin + 2, end - begin - 2);
-    if (what == "numbers")
+    if (what == "command")
+      text += command;
+    else if (what == "numbers")
       text += numbers;
+    else if (what == "scripts")
+      text += all;
     else if (read(folder + "/" + what, part))
       text += part;
-    else if (what == "vega.js")
-      return Result::failure("--html: this build has no library that draws: build again where "
-                             "the network is reachable and python3-venv is installed");
     else
-      return Result::failure(folder + "/" + what + ": cannot be read; reinstall OMPTier");
+      return Result::failure(problem_with_part(folder, what));
     at = end + 2;
   }
 }

@@ -17,10 +17,10 @@ std::string pictures_folder(const std::string& self);
 // As a script's text: "<" could end the script.
 std::string in_script(const std::string& json);
 
-// numbers: in_script(). name: of a file of the folder, whose names between two at-signs are
-// replaced by such files, or by the numbers.
-Parsed<std::string> filled_page(const std::string& name, const std::string& numbers,
-                                const std::string& folder);
+// The page of `omptier COMMAND --html`. scripts: files of the folder that draw, in their order.
+// numbers: in_script().
+Parsed<std::string> filled_page(const std::string& command, std::span<const char* const> scripts,
+                                const std::string& numbers, const std::string& folder);
 
 // Why the page cannot be written to this file, in one line; "" if it can. Only a page of ours is
 // written over: `--html a.profile b.profile` names a recording.

@@ -8,6 +8,7 @@
 #include "cli/html_page.hpp"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -166,7 +167,10 @@ std::string shown_numbers(Json profile) {
 } // namespace
 
 Parsed<std::string> report_page(Json profile, const std::string& folder) {
-  return filled_page("page.html", shown_numbers(std::move(profile)), folder);
+  static constexpr std::array k_scripts{"figures.js",  "tables.js",   "drawing.js",
+                                        "pictures.js", "treemap.js",  "time.js",
+                                        "parts.js",    "sections.js", "page.js"};
+  return filled_page("report", k_scripts, shown_numbers(std::move(profile)), folder);
 }
 
 } // namespace omptier

@@ -5,12 +5,7 @@ if(NOT TARGET libomp OR NOT TARGET libomptier_preload OR NOT TARGET libomptier_o
   return()
 endif()
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
-# "many" measures how long the largest page takes to be drawn.
 foreach(case IN ITEMS phases ranks many compared unsampled refused)
-  set(beside BESIDE COST 6)
-  if(case STREQUAL many)
-    set(beside)
-  endif()
   omptier_record_test(pictures.${case} pictures.py ${case} --gcc ${OMPTIER_TEST_GCC}
-                      --phases ${CMAKE_BINARY_DIR}/tests/record_phases/clang TIMEOUT 60 TEST ${beside} SKIP_RETURN_CODE 77)
+                      --phases ${CMAKE_BINARY_DIR}/tests/record_phases/clang TIMEOUT 60 TEST SKIP_RETURN_CODE 77)
 endforeach()

@@ -61,7 +61,7 @@ function beforeAfter(rows, title, format) {
       type: "nominal",
       title: null,
       scale: {domain: ways, range: [colours.cold, colours.hot, colours.unused, colours.faint]},
-      legend: {orient: "top"}
+      legend: {orient: "top", columns: width < narrow ? 2 : 4, symbolOpacity: 1}
     };
     const interval = (low, high, opacity) => ({
       mark: {type: "rule", strokeWidth: 9, opacity},
@@ -143,17 +143,17 @@ function objectsSection() {
   const shown = drawnOf(objects, costs);
   const rest = [changes.small_objects, changes.other].filter(one => costs(one).a.value ||
                                                                  costs(one).b.value);
+  const rows = [...objects, ...rest];
+  const columns = [
+    {title: "object", words: true, of: object => object.label}, ...costColumns(costs, costText),
+    {title: "only in one run", words: true, of: stateOf},
+    {title: "bytes before", of: object => object.bytes.a || null, as: sizeText},
+    {title: "bytes after", of: object => object.bytes.b || null, as: sizeText},
+    {title: "latency before", of: object => object.latency.a, as: timeText},
+    {title: "latency after", of: object => object.latency.b, as: timeText}
+  ].filter(column => rows.some(row => column.of(row) !== null) || column.title === "change");
   const table =
-      tableOf("objects-table", "Objects of both runs",
-              [
-                {title: "object", words: true, of: object => object.label},
-                ...costColumns(costs, costText), {title: "", words: true, of: stateOf},
-                {title: "bytes before", of: object => object.bytes.a || null, as: sizeText},
-                {title: "bytes after", of: object => object.bytes.b || null, as: sizeText},
-                {title: "latency before", of: object => object.latency.a, as: timeText},
-                {title: "latency after", of: object => object.latency.b, as: timeText}
-              ],
-              [...objects, ...rest], changes.objects_left_out);
+      tableOf("objects-table", "Objects of both runs", columns, rows, changes.objects_left_out);
   if (!shown.length) return section(title, table);
   section(title, [
     faint("What each object took of the " + whatCosts +

@@ -284,17 +284,14 @@ def draw(options, points):
 
 def parser(description):
     parser = published.parser(description)
-    parser.add_argument("--program", action="append", help="only this one; may be repeated")
-    parser.add_argument("--machine", action="append", help="only this one; may be repeated")
+    for option, known in (("--program", PROGRAMS), ("--machine", MACHINES)):
+        parser.add_argument(option, action="append", choices=[one.name for one in known],
+                            help="only this one; may be repeated")
     return parser
 
 
 def chosen(options):
     """Programs and machines."""
-    for what, asked, known in (("program", options.program, PROGRAMS), ("machine", options.machine, MACHINES)):
-        for name in asked or ():
-            if name not in [one.name for one in known]:
-                sys.exit(f"--{what} {name}: there are {', '.join(one.name for one in known)}")
     programs = [one for one in PROGRAMS if one.name in (options.program or [one.name])]
     return programs[:2] if options.short else programs, [one for one in MACHINES if one.name in (options.machine or [one.name])]
 

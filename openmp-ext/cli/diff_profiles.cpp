@@ -326,10 +326,6 @@ Json json_of(const Compared& of) {
           {"regions", std::move(regions)}};
 }
 
-std::string json_text(const Json& whole, int indent) {
-  return whole.dump(indent, ' ', false, Json::error_handler_t::replace);
-}
-
 // The lists are in order of what changed.
 Parsed<std::string> page_of(const Compared& of, const std::string& folder) {
   Json shown = json_of(of);
@@ -338,19 +334,20 @@ Parsed<std::string> page_of(const Compared& of, const std::string& folder) {
   shown["regions_sure"] = std::ranges::count_if(
       of.changes.regions, [](const RegionChange& region) { return region.time.is_sure; });
   for (const char* list : {"objects", "regions"}) {
-    Json& all = shown[list];
-    shown[std::string(list) + "_left_out"] = all.size() - std::min(all.size(), k_most_on_page);
-    while (all.size() > k_most_on_page)
-      all.erase(all.size() - 1);
+    const std::size_t all = shown[list].size(), kept = std::min(all, k_most_on_page);
+    shown[list].erase(shown[list].begin() + static_cast<std::ptrdiff_t>(kept), shown[list].end());
+    shown[std::string(list) + "_left_out"] = all - kept;
   }
   static constexpr std::array k_scripts{"figures.js", "tables.js", "drawing.js", "diff.js"};
-  return filled_page("diff", k_scripts, in_script(json_text(shown, -1)), folder);
+  const std::string numbers = shown.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return filled_page("diff", k_scripts, in_script(numbers), folder);
 }
 
 Parsed<std::string> output_of(const Compared& of, const ProfileDiffArguments& arguments,
                               const ProfileTextOptions& options) {
   if (!arguments.page.empty()) return page_of(of, arguments.pictures);
-  return arguments.json ? json_text(json_of(of), 2) + "\n" : text_of(of, options);
+  return arguments.json ? json_of(of).dump(2, ' ', false, Json::error_handler_t::replace) + "\n"
+                        : text_of(of, options);
 }
 
 } // namespace

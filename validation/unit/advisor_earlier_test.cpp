@@ -55,8 +55,10 @@ Plan plan_of(const ProfileSummary& summary, std::uint64_t dram) {
                    [](const Frame&) { return PortableFrame(); });
 }
 
-Advice advice_after(const Plan& plan, const ProfileSummary& summary, std::uint64_t dram) {
-  const EarlierPlacement earlier = placed_by(plan, workload_of(summary), summary, tiers(dram));
+Advice advice_after(const Plan& plan, const ProfileSummary& summary, std::uint64_t dram,
+                    double worth_changing = k_worth_changing) {
+  EarlierPlacement earlier = placed_by(plan, workload_of(summary), summary, tiers(dram));
+  earlier.worth_changing = worth_changing;
   EXPECT_TRUE(earlier.names_any());
   return advise(workload_of(summary), tiers(dram), &earlier);
 }
@@ -74,6 +76,16 @@ TEST(AfterAPlan, ItIsKeptUnlessOtherAdviceIsFaster) {
   EXPECT_FALSE(other.change->is_none);
   EXPECT_GT(other.change->saves, k_worth_changing);
   EXPECT_FALSE(advise(workload_of(arrays({1})), tiers(32 * MiB)).change);
+}
+
+TEST(AfterAPlan, HowMuchFasterTheCallerSays) {
+  const Plan plan = plan_of(arrays({1000, 900, 10}), 32 * MiB);
+  const ProfileSummary newer = arrays({1000, 1200, 10});
+  const double saves = advice_after(plan, newer, 32 * MiB).change->saves;
+  EXPECT_FALSE(advice_after(plan, newer, 32 * MiB, 0.99 * saves).change->is_none);
+  const Advice kept = advice_after(plan, newer, 32 * MiB, 1.01 * saves);
+  EXPECT_TRUE(kept.change->is_none);
+  EXPECT_EQ(kept.placement.tier_of_site, (Tiers{0, 1, 1}));
 }
 
 TEST(AfterAPlan, WhatItDoesNotNameIsPlacedAroundIt) {

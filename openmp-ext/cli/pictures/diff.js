@@ -157,8 +157,7 @@ function objectsSection() {
   if (!shown.length) return section(title, table);
   section(title, [
     faint("What each object took of the " + whatCosts +
-          ", before (ring) and after (dot), with its " +
-          "95 % interval."),
+          ", before (ring) and after (dot), with its 95 % interval."),
     picture("objects", title,
             beforeAfter(shown.map(object => ({
                                     label: object.label,

@@ -272,7 +272,7 @@ void simplify(std::vector<SiteDemand>& sites, const Terms& terms) {
 } // namespace
 
 Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names,
-                       const Figures& recorded_in, const Terms& terms, double cache) {
+                       const Figures& recorded_in, const Terms& terms, const CachePart& cache) {
   const Translation translation(summary, recorded_in, terms);
   Workload workload;
   workload.threads = std::max(summary.threads, 1u);
@@ -297,7 +297,7 @@ Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names
     for (LoopPart& part : whole.back().by_loop) // count_traffic has numbers of its own
       part.loop += static_cast<std::uint32_t>(summary.traffic.size());
   }
-  const auto count = [&](std::vector<SiteDemand>& sites, double last_level) {
+  const auto count = [&](std::vector<SiteDemand>& sites, const CachePart& last_level) {
     if (terms.lines)
       workload.loop_work = count_traffic(sites, summary, recorded_in, terms, last_level);
     workload.loop_work.resize(summary.traffic.size() + loops.loops);
@@ -305,9 +305,9 @@ Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names
     if (!terms.loops) std::ranges::fill(workload.loop_work, 0);
   };
   std::vector<SiteDemand> recorded = whole;
-  count(recorded, 0);
+  count(recorded, {});
   workload.rest = rest_of_time(workload, recorded, summary, recorded_in);
-  if (cache > 0)
+  if (cache.bytes > 0)
     count(whole, cache);
   else
     whole = std::move(recorded);

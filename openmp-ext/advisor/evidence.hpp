@@ -36,8 +36,9 @@ inline std::uint32_t region_around(const ProfileSummary& summary, std::uint32_t 
 }
 
 // recorded_in: figures of the memory that the recorded run used (only needed for Measure::time).
-// cache: bytes of the last level where the program is to run; 0: as recorded.
+// cache: where the program is to run; if unknown, as recorded.
 Workload workload_from(const ProfileSummary& summary, const EvidenceNames& names,
-                       const Figures& recorded_in, const Terms& terms = {}, double cache = 0);
+                       const Figures& recorded_in, const Terms& terms = {},
+                       const CachePart& cache = {});
 
 } // namespace omptier

@@ -204,6 +204,18 @@ void lose_stream(Lines& lines, const Lines& recorded, double scattered) {
   lines.streamed_load *= 1 - part;
 }
 
+constexpr double k_core_cache = 1 << 20; // bytes: the second level of usual servers
+
+// How long a loop waits for a last-level cache, which has bandwidth enough. asked: lines that the
+// core's own caches do not hold; missed: of them, the last level.
+double cache_wait(Lines asked, Lines missed, double latency) {
+  asked += missed *= -1;
+  for (double* lines : {&asked.streamed_load, &asked.gathered_load, &asked.chased_load})
+    *lines = std::max(0.0, *lines);
+  asked.streamed_store = asked.scattered_store = 0; // nothing waits for them
+  return demand_time(demand_of(asked), {.read_latency = latency}, 1);
+}
+
 struct InLoop {
   std::uint32_t loop;
   Demand demand;
@@ -242,44 +254,90 @@ void set_demand(SiteDemand& demand, const SiteSummary& site, const std::vector<I
       demand.by_loop.push_back({in.loop, demand_time(in.demand, memory, threads) / all});
 }
 
+// A loop's accesses, in nanoseconds of thread time.
+struct LoopWaits {
+  double memory = 0, cache = 0; // where it was recorded
+  double least = 0;             // the same, if the last level had held all lines
+  double cache_there = 0;       // where it is to run
+  std::vector<std::pair<std::uint32_t, Demand>> there; // of memory, by site
+};
+
+class Waits {
+public:
+  Waits(const ProfileSummary& summary, const Figures& recorded_in, const Terms& terms,
+        const CachePart& cache)
+      : recorded_in_(recorded_in), threads_(std::max(summary.threads, 1u)), terms_(terms),
+        latency_(cache.latency),
+        asked_(summary, terms, k_core_cache * std::max(summary.threads, 1u), false),
+        missed_(summary, terms, cache_of_recording(summary), true) {
+    if (cache.bytes > 0) missed_there_.emplace(summary, terms, cache.bytes, false);
+  }
+
+  LoopWaits of(std::size_t number, const LoopTraffic& loop) const {
+    constexpr std::array<double, 1> k_no_work = {};
+    LoopTimes times({&recorded_in_, 1}, threads_, k_no_work);
+    const LoopPart whole{0, 1};
+    const double scattered = terms_.overlap ? scattered_far(loop) : 0;
+    LoopWaits waits;
+    for (const LoopTraffic::OfSite& of : loop.sites) {
+      const auto found = [&](const LoopLines& with) {
+        Lines lines = with.of(number, of);
+        lose_stream(lines, of.lines, scattered);
+        return lines;
+      };
+      const Lines asked = found(asked_), missed = found(missed_);
+      const Lines missed_there = missed_there_ ? found(*missed_there_) : missed;
+      times.add({demand_of(missed), {&whole, 1}}, 0);
+      waits.cache += cache_wait(asked, missed, k_usual_cache_latency);
+      waits.least += cache_wait(asked, {}, k_usual_cache_latency);
+      waits.cache_there += cache_wait(asked, missed_there, latency_);
+      waits.there.emplace_back(of.site, demand_of(missed_there));
+    }
+    waits.memory = times.time();
+    return waits;
+  }
+  // Where the program is to run as it was recorded, its time is that of the recording.
+  double work(const LoopWaits& waits, double nanoseconds) const {
+    if (!missed_there_) return work_beside(waits.memory, nanoseconds);
+    return time_with(work_beside(waits.memory + waits.cache, nanoseconds), waits.cache_there);
+  }
+  // Of the lines that its pace says: else the loop was faster than accesses are.
+  double counted(const LoopWaits& waits, double nanoseconds) const {
+    return std::min(1.0, nanoseconds / (missed_there_ ? waits.least : waits.memory));
+  }
+
+private:
+  const Figures& recorded_in_;
+  Threads threads_;
+  const Terms& terms_;
+  double latency_; // nanoseconds, of the last level there
+  LoopLines asked_, missed_;
+  std::optional<LoopLines> missed_there_; // none: as recorded
+};
+
 } // namespace
 
 std::vector<double> count_traffic(std::span<SiteDemand> sites, const ProfileSummary& summary,
-                                  const Figures& recorded_in, const Terms& terms, double cache) {
-  const Threads threads = std::max(summary.threads, 1u);
-  const LoopLines lines(summary, terms, cache_of_recording(summary), true);
-  std::optional<LoopLines> elsewhere;
-  if (cache > 0) elsewhere.emplace(summary, terms, cache, false);
-  const LoopLines& there = elsewhere ? *elsewhere : lines;
-  constexpr std::array<double, 1> k_no_work = {};
+                                  const Figures& recorded_in, const Terms& terms,
+                                  const CachePart& cache) {
+  const Waits of_loops(summary, recorded_in, terms, cache);
   std::vector<std::vector<InLoop>> in_loops(sites.size());
   std::vector<double> work(summary.traffic.size());
   for (std::uint32_t number = 0; number < summary.traffic.size(); ++number) {
     const LoopTraffic& loop = summary.traffic[number];
-    LoopTimes times({&recorded_in, 1}, threads, k_no_work);
-    const LoopPart whole{0, 1};
-    const double scattered = terms.overlap ? scattered_far(loop) : 0;
-    std::vector<std::pair<std::uint32_t, Demand>> demands;
-    for (const LoopTraffic::OfSite& of : loop.sites) {
-      const auto demand = [&](const LoopLines& with) {
-        Lines missed = with.of(number, of);
-        lose_stream(missed, of.lines, scattered);
-        return demand_of(missed);
-      };
-      times.add({demand(lines), {&whole, 1}}, 0);
-      if (sites[of.site].placeable) demands.emplace_back(of.site, demand(there));
-    }
-    if (!(times.time() > 0)) continue;
-    work[number] = work_beside(times.time(), loop.nanoseconds);
-    for (auto& [site, demand] : demands) {
-      demand *= std::min(1.0, loop.nanoseconds / times.time());
+    LoopWaits waits = of_loops.of(number, loop);
+    if (!(waits.memory > 0)) continue;
+    work[number] = of_loops.work(waits, loop.nanoseconds);
+    for (auto& [site, demand] : waits.there) {
+      if (!sites[site].placeable) continue;
+      demand *= of_loops.counted(waits, loop.nanoseconds);
       in_loops[site].push_back({number, demand});
     }
   }
   for (std::size_t site = 0; site < sites.size(); ++site)
     if (!in_loops[site].empty())
       set_demand(sites[site], summary.sites[site], in_loops[site], summary.regions.size(),
-                 recorded_in, threads);
+                 recorded_in, std::max(summary.threads, 1u));
   return work;
 }
 

@@ -9,7 +9,9 @@
 //
 // If memory takes less time for them than the loop, the rest of its time is work
 // (model/loop_time.hpp). Lines of objects that stay in the last-level cache beside the others are
-// not counted, nor scattered accesses that a cache holds for a while.
+// not counted, nor scattered accesses that a cache holds for a while. For these, the loop waited
+// for the cache instead: elsewhere, this is no work, but as long as the cache there takes for what
+// it holds.
 #pragma once
 
 #include "advisor/terms.hpp"
@@ -22,10 +24,10 @@
 namespace omptier {
 
 // sites: one for each of the summary's. Changes the demand and the loops of those whose lines are
-// known. cache: bytes of the last level where the program is to run; 0: as recorded. Returns the
+// known. cache: the last level where the program is to run; if unknown, as recorded. Returns the
 // loops' work in nanoseconds, by their numbers in the summary's traffic.
 std::vector<double> count_traffic(std::span<SiteDemand> sites, const ProfileSummary& summary,
                                   const Figures& recorded_in, const Terms& terms = {},
-                                  double cache = 0);
+                                  const CachePart& cache = {});
 
 } // namespace omptier

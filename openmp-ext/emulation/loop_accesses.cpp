@@ -15,6 +15,7 @@ namespace {
 constexpr std::uint64_t k_node = 256;     // largest offset of a field in its node
 constexpr std::size_t k_links_apart = 32; // accesses between loading a pointer and using it
 constexpr float k_steady = 0.9f;          // of the steps: needs no index
+constexpr float k_usual = 0.5f;           // of the steps: they follow some rule
 constexpr std::size_t k_tested_before = 4; // accesses between a test's load and its branch
 constexpr int k_behind_test = 8;           // instructions from the branch to a store
 constexpr std::size_t k_some_tested = 10;  // an access in so many
@@ -227,23 +228,27 @@ void LoopAccesses::walk(const RegisterSample& sample, const RegisterSample* earl
 }
 
 // Whether an instruction goes on in large equal steps, as those between streams that it serves in
-// turn: their own steps only show after a few rounds.
-bool LoopAccesses::steps_far() const {
-  struct Last {
-    std::uint64_t address = 0, step = 0;
-    unsigned equal = 0;
+// turn (their own steps only show after a few rounds), or may serve streams in no order.
+bool LoopAccesses::may_serve_streams() const {
+  struct Of {
+    std::uint64_t step = 0, bytes = 0;
+    unsigned equal = 0; // steps
+    std::vector<std::uint64_t> addresses;
   };
-  std::map<std::pair<std::uint64_t, bool>, Last> instructions;
+  std::map<std::pair<std::uint64_t, bool>, Of> instructions;
   for (const Access& access : accesses_) {
     if (access.vague) continue;
-    Last& last = instructions[{access.pc, access.store}];
-    const std::uint64_t step = access.address - last.address;
-    last.equal = step == last.step ? last.equal + 1 : 0;
+    Of& of = instructions[{access.pc, access.store}];
+    const std::uint64_t step = access.address - (of.addresses.empty() ? 0 : of.addresses.back());
+    of.equal = step == of.step ? of.equal + 1 : 0;
     // Forwards or back.
-    if (last.equal >= 2 && step - k_between_streams < -2 * k_between_streams) return true;
-    last.address = access.address, last.step = step;
+    if (of.equal >= 2 && step - k_between_streams < -2 * k_between_streams) return true;
+    of.step = step, of.bytes = access.bytes;
+    of.addresses.push_back(access.address);
   }
-  return false;
+  return std::ranges::any_of(instructions, [](const auto& one) {
+    return streams_in_no_order(one.second.addresses, one.second.bytes) == InNoOrder::perhaps;
+  });
 }
 
 bool LoopAccesses::walk_once(const RegisterSample& sample, std::uint64_t sought) {
@@ -261,7 +266,7 @@ bool LoopAccesses::walk_once(const RegisterSample& sample, std::uint64_t sought)
   std::vector<std::uint64_t> tried; // loop heads whose vectors we tried to recover
   int depth = 0;
   unsigned again = 0;
-  bool far = false;
+  bool more = false;
   int before = -1;     // the instruction that ran before in this function
   bool certain = true; // that the program takes this path
   const auto go = [&](std::uint64_t target) {
@@ -274,8 +279,9 @@ bool LoopAccesses::walk_once(const RegisterSample& sample, std::uint64_t sought)
     // A copy: the cache may drop the function when it decodes another.
     const Instruction here = function->instructions[static_cast<std::size_t>(at)];
     visits_.push_back({here.address, depth, static_cast<std::uint32_t>(accesses_.size())});
-    if (here.address == sample.pc && depth == 0 && ++again == k_enough_visits) far = steps_far();
-    if (again >= k_enough_visits && !far &&
+    if (here.address == sample.pc && depth == 0 && ++again == k_enough_visits)
+      more = may_serve_streams();
+    if (again >= k_enough_visits && !more &&
         (loop_.head == innermost_ || heads_.size() >= k_least_heads))
       break;
     if (here.joined && before >= 0 && certain) function->came(at, before);
@@ -393,6 +399,16 @@ bool LoopAccesses::whole_iterations(std::size_t& first, std::size_t& last) {
   return choose(settled_) || (settled_ > 0 && choose(0));
 }
 
+// How many accesses, the first ones, are the copy or filling that the sample interrupted, if the
+// whole iterations from first to last do not contain it: they are of a loop that ran later.
+std::size_t LoopAccesses::copied_alone(std::size_t first, std::size_t last) const {
+  const auto copied = static_cast<std::size_t>(
+      std::ranges::find(accesses_, false, &Access::sampled) - accesses_.begin());
+  for (std::size_t i = first; i < last && copied > 0; ++i)
+    if (accesses_[i].pc == accesses_[0].pc) return 0;
+  return copied;
+}
+
 std::span<const LoopAccesses::Lost> LoopAccesses::lost_inside() const {
   const auto begin = std::ranges::lower_bound(lost_, first_visit_, {}, &Lost::visit);
   const auto end = std::ranges::lower_bound(lost_, last_visit_, {}, &Lost::visit);
@@ -434,6 +450,12 @@ AccessPattern LoopAccesses::summary_of(std::span<const Access* const> accesses) 
   for (const auto& [stride, count] : strides)
     order.emplace_back(count, stride);
   std::sort(order.rbegin(), order.rend());
+  const std::uint32_t bytes = accesses.front()->bytes;
+  if (chases == 0 && order.front().first < k_usual * all &&
+      streams_in_no_order(known, bytes) == InNoOrder::yes) {
+    pattern.strides[0] = {bytes, 1};
+    return pattern;
+  }
   for (std::size_t i = 0; i < std::min<std::size_t>(order.size(), AccessPattern::k_strides); ++i)
     pattern.strides[i] = {order[i].second, static_cast<float>(order[i].first) / all};
   return pattern;
@@ -569,7 +591,14 @@ std::span<const AccessPattern> LoopAccesses::of(const RegisterSample& sample, do
   patterns_.clear();
   walk(sample, earlier);
   std::size_t first = 0, last = 0;
-  if (!whole_iterations(first, last)) return patterns_;
+  const bool found = whole_iterations(first, last);
+  if (const std::size_t copied = copied_alone(found ? first : 0, found ? last : 0); copied > 0) {
+    first = first_visit_ = last_visit_ = 0;
+    last = copied;
+    innermost_ = 0;
+  } else if (!found) {
+    return patterns_;
+  }
   summarize(first, last, sample, weight);
   add_pace(bytes_of(first, last), sample, earlier);
   return patterns_;

@@ -84,7 +84,7 @@ private:
   void walk(const RegisterSample& sample, const RegisterSample* earlier, std::uint64_t sought = 0);
   // With only the reads that needed_ requires. False: these were too few.
   bool walk_once(const RegisterSample& sample, std::uint64_t sought);
-  bool steps_far() const;
+  bool may_serve_streams() const;
   void note(const Instruction& instruction, const MachineState& state, std::uint32_t step);
   void note_one(const Instruction& instruction, std::uint64_t address, std::uint32_t bytes,
                 bool store, std::uint32_t step, const MachineState& state);
@@ -94,6 +94,7 @@ private:
   std::uint64_t caller_of(const Function& function, const MachineState& state);
   bool whole_iterations(std::size_t& first, std::size_t& last);
   void find_steps();
+  std::size_t copied_alone(std::size_t first, std::size_t last) const;
   std::optional<double> iterations_since(const RegisterSample& earlier,
                                          const RegisterSample& sample);
   void add_pace(double bytes, const RegisterSample& sample, const RegisterSample* earlier);

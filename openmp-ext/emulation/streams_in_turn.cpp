@@ -4,6 +4,8 @@
 #include "emulation/streams_in_turn.hpp"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 namespace omptier {
 namespace {
@@ -50,6 +52,39 @@ std::optional<std::int64_t> step_of_streams(std::span<const std::uint64_t> addre
     return least_distance(addresses) >= apart ? std::optional(step) : std::nullopt;
   }
   return {};
+}
+
+InNoOrder streams_in_no_order(std::span<const std::uint64_t> addresses, std::uint64_t bytes) {
+  constexpr std::uint64_t k_near = 64;
+  struct Seen {
+    std::size_t at = 0;
+    std::uint64_t begin = 0; // of its stream
+  };
+  std::map<std::uint64_t, Seen> before; // by address, without the last: a short run is no stream
+  std::set<std::uint64_t> streams;      // by begin
+  std::set<std::size_t> gaps;
+  std::size_t continued = 0, others = 0;
+  Seen last;
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    const std::uint64_t address = addresses[i];
+    const auto earlier = before.find(address - bytes);
+    Seen seen{i, address};
+    if (earlier != before.end()) {
+      ++continued;
+      seen.begin = earlier->second.begin;
+      streams.insert(seen.begin);
+      gaps.insert(i - earlier->second.at);
+    } else if (i > 0 && address - addresses[i - 1] != bytes) {
+      const auto next = before.upper_bound(address - std::min(address, k_near));
+      others += next != before.end() && next->first < address + k_near ? 1 : 0;
+    }
+    if (i > 0) before.insert_or_assign(addresses[i - 1], last);
+    last = seen;
+  }
+  if (continued == 0 || others * 10 > continued) return InNoOrder::no;
+  const bool most = continued * 4 >= addresses.size() * 3;
+  return gaps.size() > 1 && (most || streams.size() * 2 > continued) ? InNoOrder::yes
+                                                                     : InNoOrder::perhaps;
 }
 
 } // namespace omptier

@@ -67,7 +67,8 @@ Platform platform_of(const Machine& machine, const CapacityByKind& sizes, unsign
   }
   platform.tiers = make_tiers(platform.nodes);
   platform.last_level = {machine.last_level,
-                         static_cast<unsigned>(std::lround(all_cpus * machine.core.stands_for))};
+                         static_cast<unsigned>(std::lround(all_cpus * machine.core.stands_for)),
+                         0}; // as the virtual machine's
   platform.fingerprint = make_fingerprint(platform.tiers);
   return platform;
 }

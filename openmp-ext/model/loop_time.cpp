@@ -129,6 +129,10 @@ double work_beside(double memory, double all) {
   return memory < all ? all * std::cbrt(1 - power3(memory / all)) : 0;
 }
 
+double time_with(double work, double waiting) {
+  return both_at_once(work, waiting);
+}
+
 LoopTimes::LoopTimes(std::span<const Figures> memories, Threads threads,
                      std::span<const double> work, Which which)
     : memories_(memories), threads_(threads), which_(which), loops_(work.size()) {

@@ -53,6 +53,7 @@ struct LoopItem {
 // With which a loop takes `all` whose accesses alone take `memory`, in nanoseconds; 0 if they take
 // longer.
 double work_beside(double memory, double all);
+double time_with(double work, double waiting); // the loop's
 
 class LoopTimes {
 public:

@@ -14,9 +14,9 @@
 
 namespace omptier {
 
-double LastLevel::of(unsigned threads) const {
-  if (cores == 0) return 0;
-  return static_cast<double>(bytes) * std::min(threads, cores) / cores;
+CachePart LastLevel::of(unsigned threads) const {
+  if (cores == 0) return {};
+  return {static_cast<double>(bytes) * std::min(threads, cores) / cores, latency};
 }
 
 const Node* Platform::node(unsigned number) const {

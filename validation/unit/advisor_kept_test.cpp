@@ -149,9 +149,11 @@ TEST(Traffic, StreamsPushOutWhatIsGathered) {
 
 // The recording's last level held the third array, and its time says so; elsewhere another decides.
 TEST(Traffic, TheLastLevelIsTheTargets) {
-  const auto counted = [](double cache) {
+  ProfileSummary summary = summary_of_loop();
+  summary.traffic[0].nanoseconds = 1000; // enough for all lines
+  const auto counted = [&](double cache) {
     std::vector<SiteDemand> sites(3);
-    count_traffic(sites, summary_of_loop(), k_fast, {}, cache);
+    count_traffic(sites, summary, k_fast, {}, {cache});
     return sites;
   };
   const std::vector<SiteDemand> recorded = counted(0), same = counted(8 * MiB),
@@ -163,6 +165,43 @@ TEST(Traffic, TheLastLevelIsTheTargets) {
   EXPECT_NEAR(gathers(small) / gathers(recorded), 0.773 / 0.094, 0.05);
   EXPECT_DOUBLE_EQ(small[0].demand.of(Manner::streamed_load),
                    recorded[0].demand.of(Manner::streamed_load));
+}
+
+// Memory would take longer for its lines than the loop did. A cache may have held them, which says
+// nothing of another machine; but even a cache takes 30 ns for each, of which 16 are at once.
+TEST(Traffic, NoMoreLinesAreCountedThanACacheBringsInTime) {
+  ProfileSummary summary = summary_of_loop();
+  summary.traffic[0].sites[2].lines = {};
+  const auto streamed = [&](double cache) {
+    std::vector<SiteDemand> sites(3);
+    count_traffic(sites, summary, k_fast, {}, {cache});
+    return sites[0].demand.of(Manner::streamed_load);
+  };
+  const double cache = 3 * 30 / k_prefetch_lines;
+  EXPECT_LT(streamed(0), 2 / cache);
+  EXPECT_DOUBLE_EQ(streamed(8 * MiB), 2 / cache);
+  summary.traffic[0].nanoseconds = cache;
+  EXPECT_DOUBLE_EQ(streamed(8 * MiB), 2);
+}
+
+// 100 gathers from 4 MiB, of which the core's own cache holds a quarter, and the last level all but
+// 2 %: 73 waited for it, five at a time. What the loop takes besides is work everywhere.
+TEST(Traffic, WaitsForTheRecordingsCacheAreNoWorkElsewhere) {
+  ProfileSummary summary = summary_of_loop();
+  summary.sites[2].bytes_peak = 4 * MiB;
+  summary.traffic[0].nanoseconds = 1000;
+  summary.traffic[0].sites[0].lines = summary.traffic[0].sites[1].lines = {};
+  summary.traffic[0].sites[2].lines.gathered_load = 100;
+  const double waited = 73 * 30 / 5.0, memory = 2 * k_fast.read_latency / 5;
+  const auto work = [&](const CachePart& cache) {
+    std::vector<SiteDemand> sites(3);
+    return count_traffic(sites, summary, k_fast, {}, cache)[0];
+  };
+  EXPECT_NEAR(work({}), work_beside(memory, 1000), 1);
+  const double computing = work_beside(memory + waited, 1000);
+  EXPECT_NEAR(work({8 * MiB, 0}), computing, 1);
+  EXPECT_NEAR(work({8 * MiB, 30}), time_with(computing, waited), 1);
+  EXPECT_NEAR(work({MiB, 30}), computing, 1); // it holds nothing that the core's own does not
 }
 
 // 32 pages are watched. Rows of a sparse matrix have a bound each, and entries that are gathered.

@@ -57,6 +57,13 @@ TEST(LinesOf, AWalkAsksForEachLineOnce) {
   EXPECT_DOUBLE_EQ(lines.total(), lines.streamed_load);
 }
 
+// A copy of a page in each iteration: no steps, and 64 lines.
+TEST(LinesOf, ACopyAsksForItsLinesOnce) {
+  const Lines lines = Loop().store(PatternKind::sequential, k_array, 4096, {}).lines();
+  EXPECT_DOUBLE_EQ(lines.streamed_store, 64);
+  EXPECT_DOUBLE_EQ(lines.total(), lines.streamed_store);
+}
+
 // Eight doubles an iteration, of which each may have been seen in another iteration.
 TEST(LinesOf, StepsOfAnUnrolledLoopShareLines) {
   Loop loop;

@@ -206,14 +206,19 @@ void lose_stream(Lines& lines, const Lines& recorded, double scattered) {
 
 constexpr double k_core_cache = 1 << 20; // bytes: the second level of usual servers
 
-// How long a loop waits for a last-level cache, which has bandwidth enough. asked: lines that the
-// core's own caches do not hold; missed: of them, the last level.
-double cache_wait(Lines asked, Lines missed, double latency) {
+// How long a loop waits for lines of a last-level cache, which has bandwidth enough.
+double cache_wait(const Lines& lines, double latency) {
+  return demand_time(demand_of(lines), {.read_latency = latency, .write_latency = latency}, 1);
+}
+
+// What the last level serves, of the lines that it is asked for: loads, since nothing waits for
+// stores. missed: those that it does not hold.
+Lines served(Lines asked, Lines missed) {
   asked += missed *= -1;
   for (double* lines : {&asked.streamed_load, &asked.gathered_load, &asked.chased_load})
     *lines = std::max(0.0, *lines);
-  asked.streamed_store = asked.scattered_store = 0; // nothing waits for them
-  return demand_time(demand_of(asked), {.read_latency = latency}, 1);
+  asked.streamed_store = asked.scattered_store = asked.alone = asked.clustered = 0;
+  return asked;
 }
 
 struct InLoop {
@@ -254,12 +259,13 @@ void set_demand(SiteDemand& demand, const SiteSummary& site, const std::vector<I
       demand.by_loop.push_back({in.loop, demand_time(in.demand, memory, threads) / all});
 }
 
-// A loop's accesses, in nanoseconds of thread time.
+// What a loop waits for, in nanoseconds of thread time. Memory is the recording's, also for the
+// lines that are missed where the program is to run.
 struct LoopWaits {
-  double memory = 0, cache = 0; // where it was recorded
-  double least = 0;             // the same, if the last level had held all lines
-  double cache_there = 0;       // where it is to run
-  std::vector<std::pair<std::uint32_t, Demand>> there; // of memory, by site
+  double memory = 0, cache = 0;
+  double memory_there = 0, cache_there = 0;
+  double least = 0; // if the recording's last level had held all lines
+  std::vector<std::pair<std::uint32_t, Demand>> demands; // there, by site
 };
 
 class Waits {
@@ -267,15 +273,16 @@ public:
   Waits(const ProfileSummary& summary, const Figures& recorded_in, const Terms& terms,
         const CachePart& cache)
       : recorded_in_(recorded_in), threads_(std::max(summary.threads, 1u)), terms_(terms),
-        latency_(cache.latency),
-        asked_(summary, terms, k_core_cache * std::max(summary.threads, 1u), false),
         missed_(summary, terms, cache_of_recording(summary), true) {
-    if (cache.bytes > 0) missed_there_.emplace(summary, terms, cache.bytes, false);
+    if (cache.bytes > 0)
+      there_.emplace(
+          There{LoopLines(summary, terms, k_core_cache * std::max(summary.threads, 1u), false),
+                LoopLines(summary, terms, cache.bytes, false), cache.latency});
   }
 
   LoopWaits of(std::size_t number, const LoopTraffic& loop) const {
     constexpr std::array<double, 1> k_no_work = {};
-    LoopTimes times({&recorded_in_, 1}, threads_, k_no_work);
+    LoopTimes times({&recorded_in_, 1}, threads_, k_no_work), times_there = times;
     const LoopPart whole{0, 1};
     const double scattered = terms_.overlap ? scattered_far(loop) : 0;
     LoopWaits waits;
@@ -285,34 +292,45 @@ public:
         lose_stream(lines, of.lines, scattered);
         return lines;
       };
-      const Lines asked = found(asked_), missed = found(missed_);
-      const Lines missed_there = missed_there_ ? found(*missed_there_) : missed;
+      const Lines missed = found(missed_), missed_there = there_ ? found(there_->missed) : missed;
+      waits.demands.emplace_back(of.site, demand_of(missed_there));
       times.add({demand_of(missed), {&whole, 1}}, 0);
-      waits.cache += cache_wait(asked, missed, k_usual_cache_latency);
-      waits.least += cache_wait(asked, {}, k_usual_cache_latency);
-      waits.cache_there += cache_wait(asked, missed_there, latency_);
-      waits.there.emplace_back(of.site, demand_of(missed_there));
+      times_there.add({waits.demands.back().second, {&whole, 1}}, 0);
+      if (!there_) continue;
+      const Lines asked = found(there_->asked);
+      waits.cache += cache_wait(served(asked, missed), k_usual_cache_latency);
+      waits.cache_there += cache_wait(served(asked, missed_there), there_->latency);
+      waits.least += cache_wait(asked.total() > missed_there.total() ? asked : missed_there,
+                                k_usual_cache_latency);
     }
     waits.memory = times.time();
+    waits.memory_there = times_there.time();
     return waits;
   }
-  // Where the program is to run as it was recorded, its time is that of the recording.
-  double work(const LoopWaits& waits, double nanoseconds) const {
-    if (!missed_there_) return work_beside(waits.memory, nanoseconds);
-    return time_with(work_beside(waits.memory + waits.cache, nanoseconds), waits.cache_there);
-  }
-  // Of the lines that its pace says: else the loop was faster than accesses are.
+  // How many of the lines that the loop's pace says: else it was faster than they can be brought.
   double counted(const LoopWaits& waits, double nanoseconds) const {
-    return std::min(1.0, nanoseconds / (missed_there_ ? waits.least : waits.memory));
+    const double least = there_ && terms_.caches ? waits.least : waits.memory;
+    return std::min(1.0, nanoseconds / least);
+  }
+  // As recorded, the loop takes its time.
+  double work(const LoopWaits& waits, double nanoseconds) const {
+    if (!there_) return work_beside(waits.memory, nanoseconds);
+    const double computing = work_beside(waits.memory + waits.cache, nanoseconds);
+    const double part = counted(waits, nanoseconds);
+    const double memory = part * waits.memory_there, cache = part * waits.cache_there;
+    return work_beside(memory, time_with(computing, memory + cache));
   }
 
 private:
+  struct There {
+    LoopLines asked, missed; // asked: of the last level
+    double latency = 0;      // its, nanoseconds
+  };
   const Figures& recorded_in_;
   Threads threads_;
   const Terms& terms_;
-  double latency_; // nanoseconds, of the last level there
-  LoopLines asked_, missed_;
-  std::optional<LoopLines> missed_there_; // none: as recorded
+  LoopLines missed_;
+  std::optional<There> there_; // none: as recorded
 };
 
 } // namespace
@@ -328,7 +346,7 @@ std::vector<double> count_traffic(std::span<SiteDemand> sites, const ProfileSumm
     LoopWaits waits = of_loops.of(number, loop);
     if (!(waits.memory > 0)) continue;
     work[number] = of_loops.work(waits, loop.nanoseconds);
-    for (auto& [site, demand] : waits.there) {
+    for (auto& [site, demand] : waits.demands) {
       if (!sites[site].placeable) continue;
       demand *= of_loops.counted(waits, loop.nanoseconds);
       in_loops[site].push_back({number, demand});

@@ -9,9 +9,10 @@
 //
 // If memory takes less time for them than the loop, the rest of its time is work
 // (model/loop_time.hpp). Lines of objects that stay in the last-level cache beside the others are
-// not counted, nor scattered accesses that a cache holds for a while. For these, the loop waited
-// for the cache instead: elsewhere, this is no work, but as long as the cache there takes for what
-// it holds.
+// not counted, nor scattered accesses that a cache holds for a while. For these the loop waited for
+// the cache instead. On another machine that is no work: the waits for its own cache take its
+// place, and the loop's lines are limited only by what the recording's cache could have brought in
+// time.
 #pragma once
 
 #include "advisor/terms.hpp"

@@ -31,10 +31,12 @@ std::uint64_t place_of(const AccessPattern& pattern) {
 
 // Without steps, only the manner is known. Of a row of a tile, four share a line (a guess). under:
 // units under an access, of which a walk asks for each once.
-double units_by_kind(const KnownAccess& access, std::int64_t stride, double unit, double under) {
+double units_by_kind(const KnownAccess& access, std::int64_t stride, double width, double unit,
+                     double under) {
   constexpr double k_in_row = 4;
   const double accesses = double{access.pattern->accesses};
-  if (access.kind == PatternKind::sequential) return double{access.pattern->bytes} / unit;
+  if (access.kind == PatternKind::sequential)
+    return (double{access.pattern->bytes} + accesses * width) / unit;
   if (access.kind == PatternKind::tiled) return accesses / k_in_row * under;
   if (access.kind != PatternKind::strided || stride == 0) return accesses * under;
   return accesses * std::min(1.0, std::abs(double(stride)) / unit) * under;
@@ -56,7 +58,7 @@ double units_of_cluster(Known cluster, double width, std::int64_t stride, double
       rest -= double{step.share};
     }
     units = accesses * (units + std::max(rest, 0.0) * under);
-    if (pattern.strides[0].share == 0) units = units_by_kind(access, stride, unit, under);
+    if (pattern.strides[0].share == 0) units = units_by_kind(access, stride, width, unit, under);
     most = std::max(most, units);
   }
   return most;

@@ -117,7 +117,7 @@ void LoopAccesses::note(const Instruction& instruction, const MachineState& stat
     if (bytes == 0) return;
     if (instruction.string_source && state.knows(k_rsi))
       note_one(instruction, state.general[k_rsi], bytes, false, step, state);
-    if (instruction.string_target && state.knows(k_rdi))
+    if (instruction.string_target && instruction.memory.writes && state.knows(k_rdi))
       note_one(instruction, state.general[k_rdi], bytes, true, step, state);
     if (step == 0 && instruction.repeated)
       for (Access& access : accesses_)
@@ -231,7 +231,7 @@ void LoopAccesses::walk(const RegisterSample& sample, const RegisterSample* earl
 // turn (their own steps only show after a few rounds), or may serve streams in no order.
 bool LoopAccesses::may_serve_streams() const {
   struct Of {
-    std::uint64_t step = 0, bytes = 0;
+    std::uint64_t step = 0;
     unsigned equal = 0; // steps
     std::vector<std::uint64_t> addresses;
   };
@@ -243,11 +243,11 @@ bool LoopAccesses::may_serve_streams() const {
     of.equal = step == of.step ? of.equal + 1 : 0;
     // Forwards or back.
     if (of.equal >= 2 && step - k_between_streams < -2 * k_between_streams) return true;
-    of.step = step, of.bytes = access.bytes;
+    of.step = step;
     of.addresses.push_back(access.address);
   }
   return std::ranges::any_of(instructions, [](const auto& one) {
-    return streams_in_no_order(one.second.addresses, one.second.bytes) == InNoOrder::perhaps;
+    return streams_in_no_order(one.second.addresses).are == StreamsInNoOrder::Are::perhaps;
   });
 }
 
@@ -450,12 +450,12 @@ AccessPattern LoopAccesses::summary_of(std::span<const Access* const> accesses) 
   for (const auto& [stride, count] : strides)
     order.emplace_back(count, stride);
   std::sort(order.rbegin(), order.rend());
-  const std::uint32_t bytes = accesses.front()->bytes;
-  if (chases == 0 && order.front().first < k_usual * all &&
-      streams_in_no_order(known, bytes) == InNoOrder::yes) {
-    pattern.strides[0] = {bytes, 1};
-    return pattern;
-  }
+  if (chases == 0 && order.front().first < k_usual * all)
+    if (const auto [are, step] = streams_in_no_order(known);
+        are == StreamsInNoOrder::Are::certain) {
+      pattern.strides[0] = {step, 1};
+      return pattern;
+    }
   for (std::size_t i = 0; i < std::min<std::size_t>(order.size(), AccessPattern::k_strides); ++i)
     pattern.strides[i] = {order[i].second, static_cast<float>(order[i].first) / all};
   return pattern;

@@ -4,8 +4,11 @@
 #include "emulation/streams_in_turn.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
+#include <unordered_set>
+#include <vector>
 
 namespace omptier {
 namespace {
@@ -13,6 +16,7 @@ namespace {
 constexpr std::size_t k_most_streams = 32, k_few_streams = 3;
 constexpr std::uint64_t k_apart = 4;         // steps between two streams, at least
 constexpr std::uint64_t k_longest = 1 << 20; // bytes of a step
+constexpr std::size_t k_enough = 4; // accesses at one step from an earlier one, in no order
 
 std::uint64_t size_of(std::int64_t distance) {
   const auto bits = static_cast<std::uint64_t>(distance);
@@ -39,6 +43,41 @@ std::uint64_t least_distance(std::span<const std::uint64_t> addresses) {
   return least;
 }
 
+// An access near an earlier one, but not near the one right before: a short run is no stream.
+struct Continued {
+  std::uint64_t step = 0;  // from the nearest below; 0: at the same place, or only below another
+  std::size_t gap = 0;     // accesses between
+  std::uint64_t begin = 0; // of the stream
+};
+
+std::vector<Continued> near_earlier(std::span<const std::uint64_t> addresses) {
+  constexpr std::uint64_t k_near = 64;
+  struct Seen {
+    std::size_t at = 0;
+    std::uint64_t begin = 0;
+  };
+  std::map<std::uint64_t, Seen> before; // by address, without the last
+  std::vector<Continued> near;
+  Seen last;
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    const std::uint64_t address = addresses[i];
+    Seen seen{i, address};
+    const auto above = before.upper_bound(address);
+    if (i > 0 && size_of(difference(addresses, i - 1, i)) <= k_near) {
+      seen.begin = last.begin;
+    } else if (above != before.begin() && address - std::prev(above)->first <= k_near) {
+      const auto& [place, earlier] = *std::prev(above);
+      seen.begin = earlier.begin;
+      near.push_back({address - place, i - earlier.at, earlier.begin});
+    } else if (above != before.end() && above->first - address <= k_near) {
+      near.push_back({});
+    }
+    if (i > 0) before.insert_or_assign(addresses[i - 1], last);
+    last = seen;
+  }
+  return near;
+}
+
 } // namespace
 
 std::optional<std::int64_t> step_of_streams(std::span<const std::uint64_t> addresses) {
@@ -54,37 +93,24 @@ std::optional<std::int64_t> step_of_streams(std::span<const std::uint64_t> addre
   return {};
 }
 
-InNoOrder streams_in_no_order(std::span<const std::uint64_t> addresses, std::uint64_t bytes) {
-  constexpr std::uint64_t k_near = 64;
-  struct Seen {
-    std::size_t at = 0;
-    std::uint64_t begin = 0; // of its stream
-  };
-  std::map<std::uint64_t, Seen> before; // by address, without the last: a short run is no stream
-  std::set<std::uint64_t> streams;      // by begin
+StreamsInNoOrder streams_in_no_order(std::span<const std::uint64_t> addresses) {
+  const std::vector<Continued> near = near_earlier(addresses);
+  std::map<std::uint64_t, std::size_t> steps;
+  for (const Continued& one : near)
+    if (one.step > 0) ++steps[one.step];
+  if (steps.empty()) return {};
+  const auto [step, continued] =
+      *std::ranges::max_element(steps, {}, [](const auto& of_step) { return of_step.second; });
+  if ((near.size() - continued) * 10 > continued) return {};
+  std::unordered_set<std::uint64_t> streams; // by their first accesses
   std::set<std::size_t> gaps;
-  std::size_t continued = 0, others = 0;
-  Seen last;
-  for (std::size_t i = 0; i < addresses.size(); ++i) {
-    const std::uint64_t address = addresses[i];
-    const auto earlier = before.find(address - bytes);
-    Seen seen{i, address};
-    if (earlier != before.end()) {
-      ++continued;
-      seen.begin = earlier->second.begin;
-      streams.insert(seen.begin);
-      gaps.insert(i - earlier->second.at);
-    } else if (i > 0 && address - addresses[i - 1] != bytes) {
-      const auto next = before.upper_bound(address - std::min(address, k_near));
-      others += next != before.end() && next->first < address + k_near ? 1 : 0;
-    }
-    if (i > 0) before.insert_or_assign(addresses[i - 1], last);
-    last = seen;
-  }
-  if (continued == 0 || others * 10 > continued) return InNoOrder::no;
+  for (const Continued& one : near)
+    if (one.step == step) streams.insert(one.begin), gaps.insert(one.gap);
   const bool most = continued * 4 >= addresses.size() * 3;
-  return gaps.size() > 1 && (most || streams.size() * 2 > continued) ? InNoOrder::yes
-                                                                     : InNoOrder::perhaps;
+  const bool certain =
+      continued >= k_enough && gaps.size() > 1 && (most || streams.size() * 2 > continued);
+  return {certain ? StreamsInNoOrder::Are::certain : StreamsInNoOrder::Are::perhaps,
+          static_cast<std::int64_t>(step)};
 }
 
 } // namespace omptier

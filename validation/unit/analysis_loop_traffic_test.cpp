@@ -64,6 +64,13 @@ TEST(LinesOf, ACopyAsksForItsLinesOnce) {
   EXPECT_DOUBLE_EQ(lines.total(), lines.streamed_store);
 }
 
+TEST(LinesOf, AnUnrolledLoopOfUnknownSteps) {
+  Loop loop;
+  for (std::uint64_t i = 0; i < 8; ++i)
+    loop.load(PatternKind::sequential, k_array + i * 8, 8, {});
+  EXPECT_DOUBLE_EQ(loop.lines().streamed_load, 1);
+}
+
 // Eight doubles an iteration, of which each may have been seen in another iteration.
 TEST(LinesOf, StepsOfAnUnrolledLoopShareLines) {
   Loop loop;

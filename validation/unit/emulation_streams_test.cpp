@@ -4,6 +4,8 @@
 #include "emulated_loop.hpp"
 #include "emulation/streams_in_turn.hpp"
 
+#include <array>
+#include <span>
 #include <vector>
 
 // clang-format off
@@ -134,53 +136,80 @@ TEST(EmulationStreams, AreToldApartByTheirRounds) {
   EXPECT_FALSE(step({}));
 }
 
+using Are = StreamsInNoOrder::Are;
+
 TEST(EmulationStreams, ContinueInNoOrder) {
-  const auto kind = [](std::vector<std::uint64_t> addresses) {
-    return streams_in_no_order(addresses, 16);
+  const auto are = [](std::vector<std::uint64_t> addresses) {
+    return streams_in_no_order(addresses).are;
   };
-  EXPECT_EQ(kind({5000, 9000, 1000, 5016, 7000, 3000, 1016, 5032}), InNoOrder::yes);
-  EXPECT_EQ(kind({5000, 9000, 1000, 7000, 3000, 9016}), InNoOrder::perhaps); // one pair
-  EXPECT_EQ(kind({5000, 1000, 9000, 7000, 5016, 3000, 9016, 7016}),
-            InNoOrder::perhaps); // no chance
-  EXPECT_EQ(kind({5000, 9000, 1000, 5016, 7000, 3000, 8000, 5032, 6000, 5048}),
-            InNoOrder::perhaps); // one stream
-  EXPECT_EQ(kind({5000, 9000, 1000, 7000, 3000, 2000}), InNoOrder::no);
-  EXPECT_EQ(kind({5000, 5016, 1000, 1016, 7000, 7016}), InNoOrder::no);
-  EXPECT_EQ(kind({5000, 9000, 5008, 9016, 1000, 4984}), InNoOrder::no); // near each other
-  EXPECT_EQ(kind({5000, 9000, 5000, 9000, 1000, 9016}), InNoOrder::no); // counted there
-  EXPECT_EQ(kind({0, ~0ull, 16 - 1, ~0ull - 15}), InNoOrder::no);
-  EXPECT_EQ(kind({}), InNoOrder::no);
+  const std::vector<std::uint64_t> dealt = {5000, 9000, 1000, 5016, 7000, 3000, 1016, 5032, 7016};
+  EXPECT_EQ(are(dealt), Are::certain);
+  EXPECT_EQ(streams_in_no_order(dealt).step, 16);
+  EXPECT_EQ(are({dealt.begin(), dealt.end() - 1}), Are::perhaps);     // three pairs
+  EXPECT_EQ(are({5000, 9000, 1000, 7000, 3000, 9016}), Are::perhaps); // one pair
+  EXPECT_EQ(are({5000, 3000, 9000, 7000, 1000, 5016, 2000, 9016, 7016, 1016}),
+            Are::perhaps); // all come again after five others
+  EXPECT_EQ(are({5000, 9000, 1000, 5016, 7000, 3000, 8000, 5032, 6000, 5048}),
+            Are::perhaps); // one stream
+  EXPECT_EQ(are({5000, 9000, 1000, 7000, 3000, 2000}), Are::none);
+  EXPECT_EQ(are({5000, 5016, 1000, 1016, 7000, 7016}), Are::none); // short runs
+  EXPECT_EQ(are({5000, 9000, 5008, 9016, 1000, 4984}), Are::none); // near each other
+  EXPECT_EQ(are({5000, 9000, 5000, 9000, 1000, 9016}), Are::none); // counted there
+  EXPECT_EQ(are({~0ull, 5000, 15, 9000, 0}), Are::none); // 16 and 15 bytes apart only modulo 2^64
+  EXPECT_EQ(are({}), Are::none);
 }
 
-// Tuples are dealt to 64 partitions by a hash; an emulation sees about 45 of them, if the first 17
-// say that it may pay. Of a gather from a table of 1 MiB, and of a sparse matrix whose rows have
-// sixteen entries and the diagonal, hardly an emulation says so.
-TEST(EmulationStreams, AreSeenInMostWalksOverAPartitioning) {
-  constexpr std::size_t k_partitions = 64, k_walks = 1000, k_first = 17, k_accesses = 45;
+// An emulation sees 17 accesses, or about 45 if the first 17 say that it may pay.
+struct EmulationsOf {
+  static constexpr std::size_t k_walks = 1000, k_first = 17, k_accesses = 45;
   std::uint64_t state = 1;
-  const auto random = [&] { return (state = state * 0x5851f42d4c957f2d + 1) >> 33; };
-  const auto part = [&](auto&& next) {
-    std::size_t seen = 0;
+
+  std::uint64_t random(std::uint64_t below) {
+    state = state * 0x5851f42d4c957f2d + 1;
+    return (state >> 33) % below;
+  }
+  // Part of them in which streams are found.
+  template <typename Next> double part(const Next& next) const {
+    std::size_t found = 0;
     for (std::size_t i = 0; i < k_walks; ++i) {
       std::vector<std::uint64_t> walk;
       while (walk.size() < k_accesses)
         walk.push_back(next());
-      const auto first = streams_in_no_order(std::span(walk).first(k_first), 16);
-      seen +=
-          (first == InNoOrder::perhaps ? streams_in_no_order(walk, 16) : first) == InNoOrder::yes
-              ? 1
-              : 0;
+      Are are = streams_in_no_order(std::span(walk).first(k_first)).are;
+      if (are == Are::perhaps) are = streams_in_no_order(walk).are;
+      found += are == Are::certain ? 1 : 0;
     }
-    return static_cast<double>(seen) / k_walks;
-  };
-  std::vector<std::uint64_t> end(k_partitions);
-  for (std::size_t i = 0; i < k_partitions; ++i)
+    return static_cast<double>(found) / k_walks;
+  }
+};
+
+TEST(EmulationStreams, AreFoundInAPartitioning) {
+  EmulationsOf walks;
+  std::vector<std::uint64_t> end(64);
+  for (std::size_t i = 0; i < end.size(); ++i)
     end[i] = i << 20;
-  EXPECT_GT(part([&] { return end[random() % k_partitions] += 16; }), 0.8);
-  const auto gather = [&] { return random() % (std::uint64_t{1} << 16) * 16; };
-  EXPECT_LT(part(gather), 0.02);
+  EXPECT_GT(walks.part([&] { return end[walks.random(end.size())] += 16; }), 0.8);
+}
+
+// At random from 1 MiB; rows of sixteen such entries and the diagonal; five points of a grid, of
+// which some are missing.
+TEST(EmulationStreams, AreNotFoundInGathers) {
+  EmulationsOf walks;
+  const auto gather = [&] { return walks.random(1 << 16) * 16; };
+  EXPECT_LT(walks.part(gather), 0.02);
   std::uint64_t row = 0, entry = 0;
-  EXPECT_LT(part([&] { return entry++ % 17 == 0 ? (row++ << 4) + (1 << 30) : gather(); }), 0.02);
+  const auto diagonal = [&] { return (row++ << 3) + (1 << 30); };
+  EXPECT_LT(walks.part([&] { return entry++ % 17 == 0 ? diagonal() : gather(); }), 0.02);
+  for (const std::uint64_t missing : {0, 2, 10, 30})
+    EXPECT_LT(walks.part([&] {
+      constexpr std::array<std::uint64_t, 5> k_points = {0, 999, 1000, 1001, 2000};
+      do
+        ++entry;
+      while (walks.random(100) < missing);
+      return (entry / 5 + k_points[entry % 5]) * 8;
+    }),
+              0.02)
+        << missing;
 }
 
 } // namespace

@@ -231,7 +231,7 @@ void LoopAccesses::walk(const RegisterSample& sample, const RegisterSample* earl
 // turn (their own steps only show after a few rounds), or may serve streams in no order.
 bool LoopAccesses::may_serve_streams() const {
   struct Of {
-    std::uint64_t step = 0;
+    std::uint64_t step = 0, bytes = 0;
     unsigned equal = 0; // steps
     std::vector<std::uint64_t> addresses;
   };
@@ -243,11 +243,12 @@ bool LoopAccesses::may_serve_streams() const {
     of.equal = step == of.step ? of.equal + 1 : 0;
     // Forwards or back.
     if (of.equal >= 2 && step - k_between_streams < -2 * k_between_streams) return true;
-    of.step = step;
+    of.step = step, of.bytes = access.bytes;
     of.addresses.push_back(access.address);
   }
   return std::ranges::any_of(instructions, [](const auto& one) {
-    return streams_in_no_order(one.second.addresses).are == StreamsInNoOrder::Are::perhaps;
+    return streams_in_no_order(one.second.addresses, one.second.bytes).are ==
+           StreamsInNoOrder::Are::perhaps;
   });
 }
 
@@ -428,9 +429,10 @@ AccessPattern LoopAccesses::summary_of(std::span<const Access* const> accesses) 
   AccessPattern pattern;
   std::map<std::int64_t, unsigned> strides;
   std::vector<std::uint64_t> known; // addresses
+  std::uint64_t bytes = 0;          // of one of them
   unsigned chases = 0, steps = 0;
   for (std::size_t i = 0; i < accesses.size(); ++i) {
-    if (!accesses[i]->vague) known.push_back(accesses[i]->address);
+    if (!accesses[i]->vague) known.push_back(accesses[i]->address), bytes = accesses[i]->bytes;
     if (i == 0) continue;
     if (accesses[i]->vague || accesses[i - 1]->vague) continue;
     ++steps;
@@ -451,7 +453,7 @@ AccessPattern LoopAccesses::summary_of(std::span<const Access* const> accesses) 
     order.emplace_back(count, stride);
   std::sort(order.rbegin(), order.rend());
   if (chases == 0 && order.front().first < k_usual * all)
-    if (const auto [are, step] = streams_in_no_order(known);
+    if (const auto [are, step] = streams_in_no_order(known, bytes);
         are == StreamsInNoOrder::Are::certain) {
       pattern.strides[0] = {step, 1};
       return pattern;

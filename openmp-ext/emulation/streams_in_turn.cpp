@@ -16,7 +16,8 @@ namespace {
 constexpr std::size_t k_most_streams = 32, k_few_streams = 3;
 constexpr std::uint64_t k_apart = 4;         // steps between two streams, at least
 constexpr std::uint64_t k_longest = 1 << 20; // bytes of a step
-constexpr std::size_t k_enough = 4; // accesses at one step from an earlier one, in no order
+// Accesses at one step from an earlier one, in no order: if they adjoin it, and else.
+constexpr std::size_t k_enough = 2, k_enough_apart = 4;
 
 std::uint64_t size_of(std::int64_t distance) {
   const auto bits = static_cast<std::uint64_t>(distance);
@@ -93,7 +94,8 @@ std::optional<std::int64_t> step_of_streams(std::span<const std::uint64_t> addre
   return {};
 }
 
-StreamsInNoOrder streams_in_no_order(std::span<const std::uint64_t> addresses) {
+StreamsInNoOrder streams_in_no_order(std::span<const std::uint64_t> addresses,
+                                     std::uint64_t bytes) {
   const std::vector<Continued> near = near_earlier(addresses);
   std::map<std::uint64_t, std::size_t> steps;
   for (const Continued& one : near)
@@ -107,8 +109,9 @@ StreamsInNoOrder streams_in_no_order(std::span<const std::uint64_t> addresses) {
   for (const Continued& one : near)
     if (one.step == step) streams.insert(one.begin), gaps.insert(one.gap);
   const bool most = continued * 4 >= addresses.size() * 3;
+  const std::size_t enough = step == bytes ? k_enough : k_enough_apart;
   const bool certain =
-      continued >= k_enough && gaps.size() > 1 && (most || streams.size() * 2 > continued);
+      continued >= enough && gaps.size() > 1 && (most || streams.size() * 2 > continued);
   return {certain ? StreamsInNoOrder::Are::certain : StreamsInNoOrder::Are::perhaps,
           static_cast<std::int64_t>(step)};
 }

@@ -140,12 +140,15 @@ using Are = StreamsInNoOrder::Are;
 
 TEST(EmulationStreams, ContinueInNoOrder) {
   const auto are = [](std::vector<std::uint64_t> addresses) {
-    return streams_in_no_order(addresses).are;
+    return streams_in_no_order(addresses, 16).are;
   };
   const std::vector<std::uint64_t> dealt = {5000, 9000, 1000, 5016, 7000, 3000, 1016, 5032, 7016};
   EXPECT_EQ(are(dealt), Are::certain);
-  EXPECT_EQ(streams_in_no_order(dealt).step, 16);
-  EXPECT_EQ(are({dealt.begin(), dealt.end() - 1}), Are::perhaps);     // three pairs
+  EXPECT_EQ(streams_in_no_order(dealt, 16).step, 16);
+  EXPECT_EQ(streams_in_no_order(dealt, 8).are, Are::certain);
+  const auto fewer = std::span(dealt).first(dealt.size() - 1); // three pairs
+  EXPECT_EQ(streams_in_no_order(fewer, 16).are, Are::certain);
+  EXPECT_EQ(streams_in_no_order(fewer, 8).are, Are::perhaps);
   EXPECT_EQ(are({5000, 9000, 1000, 7000, 3000, 9016}), Are::perhaps); // one pair
   EXPECT_EQ(are({5000, 3000, 9000, 7000, 1000, 5016, 2000, 9016, 7016, 1016}),
             Are::perhaps); // all come again after five others
@@ -159,9 +162,9 @@ TEST(EmulationStreams, ContinueInNoOrder) {
   EXPECT_EQ(are({}), Are::none);
 }
 
-// An emulation sees 17 accesses, or about 45 if the first 17 say that it may pay.
+// An emulation sees 17 accesses, or 25 and more if the first 17 say that it may pay.
 struct EmulationsOf {
-  static constexpr std::size_t k_walks = 1000, k_first = 17, k_accesses = 45;
+  static constexpr std::size_t k_walks = 1000, k_first = 17, k_accesses = 25;
   std::uint64_t state = 1;
 
   std::uint64_t random(std::uint64_t below) {
@@ -169,14 +172,14 @@ struct EmulationsOf {
     return (state >> 33) % below;
   }
   // Part of them in which streams are found.
-  template <typename Next> double part(const Next& next) const {
+  template <typename Next> double part(std::uint64_t bytes, const Next& next) const {
     std::size_t found = 0;
     for (std::size_t i = 0; i < k_walks; ++i) {
       std::vector<std::uint64_t> walk;
       while (walk.size() < k_accesses)
         walk.push_back(next());
-      Are are = streams_in_no_order(std::span(walk).first(k_first)).are;
-      if (are == Are::perhaps) are = streams_in_no_order(walk).are;
+      Are are = streams_in_no_order(std::span(walk).first(k_first), bytes).are;
+      if (are == Are::perhaps) are = streams_in_no_order(walk, bytes).are;
       found += are == Are::certain ? 1 : 0;
     }
     return static_cast<double>(found) / k_walks;
@@ -188,7 +191,7 @@ TEST(EmulationStreams, AreFoundInAPartitioning) {
   std::vector<std::uint64_t> end(64);
   for (std::size_t i = 0; i < end.size(); ++i)
     end[i] = i << 20;
-  EXPECT_GT(walks.part([&] { return end[walks.random(end.size())] += 16; }), 0.8);
+  EXPECT_GT(walks.part(16, [&] { return end[walks.random(end.size())] += 16; }), 0.8);
 }
 
 // At random from 1 MiB; rows of sixteen such entries and the diagonal; five points of a grid, of
@@ -196,18 +199,20 @@ TEST(EmulationStreams, AreFoundInAPartitioning) {
 TEST(EmulationStreams, AreNotFoundInGathers) {
   EmulationsOf walks;
   const auto gather = [&] { return walks.random(1 << 16) * 16; };
-  EXPECT_LT(walks.part(gather), 0.02);
+  EXPECT_LT(walks.part(16, gather), 0.02);
   std::uint64_t row = 0, entry = 0;
   const auto diagonal = [&] { return (row++ << 3) + (1 << 30); };
-  EXPECT_LT(walks.part([&] { return entry++ % 17 == 0 ? diagonal() : gather(); }), 0.02);
+  EXPECT_LT(walks.part(8, [&] { return entry++ % 17 == 0 ? diagonal() : gather(); }), 0.02);
   for (const std::uint64_t missing : {0, 2, 10, 30})
-    EXPECT_LT(walks.part([&] {
-      constexpr std::array<std::uint64_t, 5> k_points = {0, 999, 1000, 1001, 2000};
-      do
-        ++entry;
-      while (walks.random(100) < missing);
-      return (entry / 5 + k_points[entry % 5]) * 8;
-    }),
+    EXPECT_LT(walks.part(8,
+                         [&] {
+                           constexpr std::array<std::uint64_t, 5> k_points = {0, 999, 1000, 1001,
+                                                                              2000};
+                           do
+                             ++entry;
+                           while (walks.random(100) < missing);
+                           return (entry / 5 + k_points[entry % 5]) * 8;
+                         }),
               0.02)
         << missing;
 }

@@ -211,8 +211,8 @@ double cache_wait(const Lines& lines, double latency) {
   return demand_time(demand_of(lines), {.read_latency = latency, .write_latency = latency}, 1);
 }
 
-// What the last level serves, of the lines that it is asked for: loads, since nothing waits for
-// stores. missed: those that it does not hold.
+// What the last level serves, of the lines that it is asked for: loads, since no core waits for a
+// store. missed: those that it does not hold.
 Lines served(Lines asked, Lines missed) {
   asked += missed *= -1;
   for (double* lines : {&asked.streamed_load, &asked.gathered_load, &asked.chased_load})
@@ -259,45 +259,43 @@ void set_demand(SiteDemand& demand, const SiteSummary& site, const std::vector<I
       demand.by_loop.push_back({in.loop, demand_time(in.demand, memory, threads) / all});
 }
 
-// What a loop waits for, in nanoseconds of thread time. Memory is the recording's, also for the
-// lines that are missed where the program is to run.
-struct LoopWaits {
-  double memory = 0, cache = 0;
-  double memory_there = 0, cache_there = 0;
-  double least = 0; // if the recording's last level had held all lines
-  std::vector<std::pair<std::uint32_t, Demand>> demands; // there, by site
+struct CountedLoop {
+  std::vector<std::pair<std::uint32_t, Demand>> demands; // by site
+  double work = 0;                                       // nanoseconds of thread time
 };
 
-class Waits {
+// Counts what a loop asks memory for where the program is to run.
+class LoopCount {
 public:
-  Waits(const ProfileSummary& summary, const Figures& recorded_in, const Terms& terms,
-        const CachePart& cache)
+  LoopCount(const ProfileSummary& summary, const Figures& recorded_in, const Terms& terms,
+            const CachePart& cache)
       : recorded_in_(recorded_in), threads_(std::max(summary.threads, 1u)), terms_(terms),
         missed_(summary, terms, cache_of_recording(summary), true) {
     if (cache.bytes > 0)
-      there_.emplace(
-          There{LoopLines(summary, terms, k_core_cache * std::max(summary.threads, 1u), false),
-                LoopLines(summary, terms, cache.bytes, false), cache.latency});
+      there_.emplace(There{LoopLines(summary, terms, k_core_cache * threads_.most(), false),
+                           LoopLines(summary, terms, cache.bytes, false), cache.latency});
   }
 
-  LoopWaits of(std::size_t number, const LoopTraffic& loop) const {
+  CountedLoop of(std::size_t number, const LoopTraffic& loop) const {
     constexpr std::array<double, 1> k_no_work = {};
     LoopTimes times({&recorded_in_, 1}, threads_, k_no_work), times_there = times;
     const LoopPart whole{0, 1};
     const double scattered = terms_.overlap ? scattered_far(loop) : 0;
-    LoopWaits waits;
+    CountedLoop counted;
+    Waits waits;
     for (const LoopTraffic::OfSite& of : loop.sites) {
       const auto found = [&](const LoopLines& with) {
         Lines lines = with.of(number, of);
         lose_stream(lines, of.lines, scattered);
         return lines;
       };
-      const Lines missed = found(missed_), missed_there = there_ ? found(there_->missed) : missed;
-      waits.demands.emplace_back(of.site, demand_of(missed_there));
-      times.add({demand_of(missed), {&whole, 1}}, 0);
-      times_there.add({waits.demands.back().second, {&whole, 1}}, 0);
+      const Lines missed = found(missed_);
+      counted.demands.emplace_back(of.site, demand_of(missed));
+      times.add({counted.demands.back().second, {&whole, 1}}, 0);
       if (!there_) continue;
-      const Lines asked = found(there_->asked);
+      const Lines asked = found(there_->asked), missed_there = found(there_->missed);
+      counted.demands.back().second = demand_of(missed_there);
+      times_there.add({counted.demands.back().second, {&whole, 1}}, 0);
       waits.cache += cache_wait(served(asked, missed), k_usual_cache_latency);
       waits.cache_there += cache_wait(served(asked, missed_there), there_->latency);
       waits.least += cache_wait(asked.total() > missed_there.total() ? asked : missed_there,
@@ -305,27 +303,43 @@ public:
     }
     waits.memory = times.time();
     waits.memory_there = times_there.time();
-    return waits;
-  }
-  // How many of the lines that the loop's pace says: else it was faster than they can be brought.
-  double counted(const LoopWaits& waits, double nanoseconds) const {
-    const double least = there_ && terms_.caches ? waits.least : waits.memory;
-    return std::min(1.0, nanoseconds / least);
-  }
-  // As recorded, the loop takes its time.
-  double work(const LoopWaits& waits, double nanoseconds) const {
-    if (!there_) return work_beside(waits.memory, nanoseconds);
-    const double computing = work_beside(waits.memory + waits.cache, nanoseconds);
-    const double part = counted(waits, nanoseconds);
-    const double memory = part * waits.memory_there, cache = part * waits.cache_there;
-    return work_beside(memory, time_with(computing, memory + cache));
+    if (!(waits.memory > 0)) return {};
+    limit(counted, waits, loop.nanoseconds);
+    return counted;
   }
 
 private:
+  // In nanoseconds of thread time. Memory is the recording's, also for the lines that are missed
+  // there.
+  struct Waits {
+    double memory = 0, cache = 0;
+    double memory_there = 0, cache_there = 0;
+    double least = 0; // if the recording's last level had brought all lines that count anywhere
+  };
   struct There {
     LoopLines asked, missed; // asked: of the last level
     double latency = 0;      // its, nanoseconds
   };
+
+  // Lines count as far as the recording could bring them in the loop's time. The work is such that
+  // the loop would take this time if it waited there as it did.
+  void limit(CountedLoop& counted, const Waits& waits, double nanoseconds) const {
+    const bool by_cache = there_ && terms_.caches && waits.least < waits.memory;
+    const double part = std::min(1.0, nanoseconds / (by_cache ? waits.least : waits.memory));
+    for (auto& [site, demand] : counted.demands)
+      demand *= part;
+    if (!there_) {
+      counted.work = work_beside(waits.memory, nanoseconds);
+      return;
+    }
+    const double memory = part * waits.memory, memory_there = part * waits.memory_there;
+    const double left = std::max(0.0, nanoseconds - memory);
+    const double waited = waits.cache > left ? left / waits.cache : 1;
+    const double computing = work_beside(memory + waited * waits.cache, nanoseconds);
+    counted.work =
+        work_beside(memory_there, time_with(computing, memory_there + waited * waits.cache_there));
+  }
+
   const Figures& recorded_in_;
   Threads threads_;
   const Terms& terms_;
@@ -338,19 +352,14 @@ private:
 std::vector<double> count_traffic(std::span<SiteDemand> sites, const ProfileSummary& summary,
                                   const Figures& recorded_in, const Terms& terms,
                                   const CachePart& cache) {
-  const Waits of_loops(summary, recorded_in, terms, cache);
+  const LoopCount count(summary, recorded_in, terms, cache);
   std::vector<std::vector<InLoop>> in_loops(sites.size());
   std::vector<double> work(summary.traffic.size());
   for (std::uint32_t number = 0; number < summary.traffic.size(); ++number) {
-    const LoopTraffic& loop = summary.traffic[number];
-    LoopWaits waits = of_loops.of(number, loop);
-    if (!(waits.memory > 0)) continue;
-    work[number] = of_loops.work(waits, loop.nanoseconds);
-    for (auto& [site, demand] : waits.demands) {
-      if (!sites[site].placeable) continue;
-      demand *= of_loops.counted(waits, loop.nanoseconds);
-      in_loops[site].push_back({number, demand});
-    }
+    const CountedLoop loop = count.of(number, summary.traffic[number]);
+    work[number] = loop.work;
+    for (const auto& [site, demand] : loop.demands)
+      if (sites[site].placeable) in_loops[site].push_back({number, demand});
   }
   for (std::size_t site = 0; site < sites.size(); ++site)
     if (!in_loops[site].empty())

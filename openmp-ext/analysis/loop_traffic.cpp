@@ -29,8 +29,9 @@ std::uint64_t place_of(const AccessPattern& pattern) {
   return double(stride) >= k_line ? pattern.address % stride : pattern.address;
 }
 
-// Without steps, only the manner is known. Of a row of a tile, four share a line (a guess). under:
-// units under an access, of which a walk asks for each once.
+// Without steps, only the manner is known. Of a row of a tile, four share a line (a guess);
+// sequential ones of several places count as an unrolled walk. under: units in which the cluster
+// lies.
 double units_by_kind(const KnownAccess& access, std::int64_t stride, double width, double unit,
                      double under) {
   constexpr double k_in_row = 4;

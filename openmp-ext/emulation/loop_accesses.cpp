@@ -119,7 +119,7 @@ void LoopAccesses::note(const Instruction& instruction, const MachineState& stat
       note_one(instruction, state.general[k_rsi], bytes, false, step, state);
     if (instruction.string_target && instruction.memory.writes && state.knows(k_rdi))
       note_one(instruction, state.general[k_rdi], bytes, true, step, state);
-    if (step == 0 && instruction.repeated)
+    if (step == 0 && instruction.repeated && instruction.memory.writes)
       for (Access& access : accesses_)
         access.sampled = true;
     return;
@@ -594,7 +594,7 @@ std::span<const AccessPattern> LoopAccesses::of(const RegisterSample& sample, do
   walk(sample, earlier);
   std::size_t first = 0, last = 0;
   const bool found = whole_iterations(first, last);
-  if (const std::size_t copied = copied_alone(found ? first : 0, found ? last : 0); copied > 0) {
+  if (const std::size_t copied = copied_alone(first, last); copied > 0) {
     first = first_visit_ = last_visit_ = 0;
     last = copied;
     innermost_ = 0;

@@ -47,7 +47,7 @@ std::uint64_t least_distance(std::span<const std::uint64_t> addresses) {
 // An access near an earlier one, but not near the one right before: a short run is no stream.
 struct Continued {
   std::uint64_t step = 0;  // from the nearest below; 0: at the same place, or only below another
-  std::size_t gap = 0;     // accesses between
+  std::size_t gap = 0;     // accesses since
   std::uint64_t begin = 0; // of the stream
 };
 

@@ -19,12 +19,13 @@ constexpr std::uint64_t k_between_streams = 256 << 10;
 // least two rounds over the same number of streams.
 std::optional<std::int64_t> step_of_streams(std::span<const std::uint64_t> addresses);
 
-// bytes: of an access. Streams that take turns in no order, as when tuples are dealt to partitions:
-// of accesses that lie near an earlier one, nearly all lie a step behind it. Few accesses tell,
-// since at random hardly any are near each other. What returns to a place is no stream. One stream
-// among other accesses, as a sparse matrix's diagonal, is continued by all such pairs, and at equal
-// distances: then, and with a few pairs, they are uncertain. If three in four accesses continue,
-// one stream will do.
+// Streams that take turns in no order, as when tuples are dealt to partitions: of accesses that lie
+// near an earlier one, but not near the last, nearly all lie a step above it. Few accesses tell,
+// since at random hardly any are near each other. What returns to a place is no stream.
+//
+// One stream among other accesses, as a sparse matrix's diagonal, is continued by all such pairs,
+// and at equal distances: then, and with a few pairs, they are uncertain. If three in four accesses
+// continue, one stream will do. bytes: of an access.
 struct StreamsInNoOrder {
   enum class Are : std::uint8_t { none, perhaps, certain } are = Are::none;
   std::int64_t step = 0; // bytes

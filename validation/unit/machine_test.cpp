@@ -120,15 +120,17 @@ TEST(Machines, GiveTheirCpusTheirPartOfTheBandwidth) {
 
 TEST(Machines, GiveThreadsTheirPartOfTheLastLevel) {
   const LastLevel xeon_max = platform_of(*find_machine("xeon-max-flat"), {}, 4).last_level;
-  EXPECT_DOUBLE_EQ(xeon_max.of(4), 112.5 * k_mib * 4 / 56);
-  EXPECT_EQ(xeon_max.of(112), 112.5 * k_mib);
-  EXPECT_EQ(platform_of(*find_machine("xeon-max-snc4-2s"), {}, 8).last_level.of(112), 225 * k_mib);
-  EXPECT_EQ(LastLevel{}.of(4), 0);
+  EXPECT_DOUBLE_EQ(xeon_max.of(4).bytes, 112.5 * k_mib * 4 / 56);
+  EXPECT_EQ(xeon_max.of(112).bytes, 112.5 * k_mib);
+  EXPECT_EQ(platform_of(*find_machine("xeon-max-snc4-2s"), {}, 8).last_level.of(112).bytes, 225 * k_mib);
+  EXPECT_EQ(LastLevel{}.of(4).bytes, 0);
+  EXPECT_EQ(xeon_max.of(4).latency, 0); // of the virtual machine's
   // An export has the caches of the machine where it was made: 16 MiB for each socket's two cores.
   const auto exported = discover_platform({OMPTIER_FIXTURES "/machines/icelake-optane.xml", {}});
   ASSERT_TRUE(exported) << exported.error();
-  EXPECT_EQ(exported->last_level.of(4), 32 * k_mib);
-  EXPECT_EQ(exported->last_level.of(1), 8 * k_mib);
+  EXPECT_EQ(exported->last_level.of(4).bytes, 32 * k_mib);
+  EXPECT_EQ(exported->last_level.of(1).bytes, 8 * k_mib);
+  EXPECT_EQ(exported->last_level.of(1).latency, k_usual_cache_latency);
 }
 
 TEST(CpuList, NumbersThroughTheNodes) {

@@ -204,8 +204,6 @@ void lose_stream(Lines& lines, const Lines& recorded, double scattered) {
   lines.streamed_load *= 1 - part;
 }
 
-constexpr double k_core_cache = 1 << 20; // bytes: the second level of usual servers
-
 // How long a loop waits for lines of a last-level cache, which has bandwidth enough.
 double cache_wait(const Lines& lines, double latency) {
   return demand_time(demand_of(lines), {.read_latency = latency, .write_latency = latency}, 1);
@@ -272,7 +270,7 @@ public:
       : recorded_in_(recorded_in), threads_(std::max(summary.threads, 1u)), terms_(terms),
         missed_(summary, terms, cache_of_recording(summary), true) {
     if (cache.bytes > 0)
-      there_.emplace(There{LoopLines(summary, terms, k_core_cache * threads_.most(), false),
+      there_.emplace(There{LoopLines(summary, terms, double{k_core_cache} * threads_.most(), false),
                            LoopLines(summary, terms, cache.bytes, false), cache.latency});
   }
 

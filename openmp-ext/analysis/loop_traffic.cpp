@@ -14,7 +14,6 @@ namespace omptier {
 namespace {
 
 constexpr double k_line = 64, k_block = k_block_lines * k_line;
-constexpr std::uint64_t k_near = 1u << 20; // bytes that a core's own cache keeps between two uses
 constexpr float k_most = 0.5F;             // of an instruction's steps, for a stride
 
 using Known = std::span<const KnownAccess>;
@@ -190,7 +189,7 @@ Lines lines_of(std::vector<KnownAccess> accesses, std::int64_t stride) {
   for (auto begin = accesses.begin(), end = begin; begin != accesses.end(); begin = end) {
     const auto [stores, address] = by_address(*begin);
     while (end != accesses.end() && by_address(*end).first == stores &&
-           by_address(*end).second - address <= k_near)
+           by_address(*end).second - address <= k_core_cache)
       ++end;
     std::ranges::sort(begin, end, {}, [](const KnownAccess& access) {
       return std::pair(stride_of(*access.pattern), place_of(*access.pattern));

@@ -12,6 +12,9 @@
 
 namespace omptier {
 
+// Bytes that a core's own cache keeps between two uses: the second level of usual servers.
+inline constexpr std::uint64_t k_core_cache = 1u << 20;
+
 // Lines of 64 bytes that no cache holds, if the object is much larger than the caches.
 struct Lines {
   double streamed_load = 0, gathered_load = 0, chased_load = 0;

@@ -7,7 +7,6 @@
 #include <iterator>
 #include <map>
 #include <set>
-#include <unordered_set>
 #include <vector>
 
 namespace omptier {
@@ -104,7 +103,7 @@ StreamsInNoOrder streams_in_no_order(std::span<const std::uint64_t> addresses,
   const auto [step, continued] =
       *std::ranges::max_element(steps, {}, [](const auto& of_step) { return of_step.second; });
   if ((near.size() - continued) * 10 > continued) return {};
-  std::unordered_set<std::uint64_t> streams; // by their first accesses
+  std::set<std::uint64_t> streams; // by their first accesses
   std::set<std::size_t> gaps;
   for (const Continued& one : near)
     if (one.step == step) streams.insert(one.begin), gaps.insert(one.gap);

@@ -72,7 +72,7 @@ function(omptier_join_sources target)
   if(NOT OMPTIER_UNITY OR NOT CMAKE_BUILD_TYPE MATCHES "^Rel" OR OMPTIER_SANITIZE OR CMAKE_CXX_CLANG_TIDY)
     return()
   endif()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 24)
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU) # a class of a .cpp file is taken for a header's
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
   endif()

@@ -58,6 +58,7 @@ function(omptier_unit_test area)
   add_executable(unit_${area} ${ARG_SOURCES})
   target_link_libraries(unit_${area} PRIVATE omptier_flags ${ARG_LINK} GTest::gtest GTest::gtest_main)
   target_compile_options(unit_${area} PRIVATE ${OMPTIER_LINES_ONLY})
+  omptier_join_sources(unit_${area})
   target_compile_definitions(unit_${area} PRIVATE
     OMPTIER_FIXTURES="${OMPTIER_SOURCE_DIR}/validation/fixtures")
   set_target_properties(unit_${area} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)

@@ -19,6 +19,7 @@ HOST = "samples of time"
 WAYS = {HOST: 0.9, "all fast": 0.97, "all slow": 0.97}  # and what has to be the best
 HOST_MIB = 64  # of an array: larger than this computer's caches
 HOST_SECONDS = 2
+RECORDED_STEPS = 8  # in the machine, where one is measured: as much setting up for all of them
 THREADS = 4  # of the machines; on this computer as many as there are processors
 NEAR = 1.02
 
@@ -78,7 +79,7 @@ class Profiles:
     def record_there(self, cells):
         kind = self.machine.fast if self.way == "all fast" else self.machine.slow
         commands = [" ".join(map(str, [(self.options.build / "bin/omptier").resolve(), "record", "--strategy", f"only-{kind}",
-                                       "-o", self.file(cell), "--", *self.of(cell, 1)])) for cell in cells]
+                                       "-o", self.file(cell), "--", *self.of(cell, RECORDED_STEPS)])) for cell in cells]
         published.record_all(self.options, self.folder / f"{self.way.replace(' ', '-')}.jsonl", self.machine.name,
                              self.machine.dilation, commands, 120)
 

@@ -26,9 +26,9 @@ namespace {
 constexpr double k_better = 1e-6; // part of the time: less is rounding
 
 // Sites of equal frames are one to the runtime: it goes where the first, hotter one does.
-class Entries {
+class EntriesOfPlan {
 public:
-  explicit Entries(Plan& plan) : plan_(plan) {}
+  explicit EntriesOfPlan(Plan& plan) : plan_(plan) {}
 
   void add(PlanEntry entry) {
     if (entry.symbol.empty() && entry.instances.empty()) {
@@ -416,7 +416,7 @@ Plan plan_from(const Advice& advice, const ProfileSummary& summary,
   for (const TierChoice& tier : advice.tiers)
     if (tier.estimated) plan.estimated.push_back(tier.kind);
   predict_seconds(plan, advice, summary);
-  Entries entries(plan);
+  EntriesOfPlan entries(plan);
   const std::uint64_t all_bytes = all_peaks(advice.workload);
   for (std::size_t site = 0; site < advice.workload.sites.size(); ++site) {
     const std::size_t tier = advice.placement.tier_of_site[site];

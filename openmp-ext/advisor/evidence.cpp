@@ -58,7 +58,7 @@ public:
   // Time is divided by manner as accesses are, at the mean cost of an access.
   // in_huge_pages: the clears among the samples are of new pages. In small pages each stands for a
   // store of the program, which then found the line in a cache.
-  Demand demand(const Sampled& sampled, bool in_huge_pages, StepsOfSite steps) const {
+  Demand demand(const Sampled& sampled, bool in_huge_pages, const LinesOfBlock& in_block) const {
     AccessWeights weights = sampled.accesses;
     if (in_huge_pages) {
       AccessWeights clears = sampled.first_touch;
@@ -75,7 +75,7 @@ public:
         nanoseconds += demand.accesses[i] * nanoseconds_of_one(static_cast<Manner>(i));
       demand *= demand.total() / nanoseconds;
     }
-    demand.alone = alone_part(k_block_lines / steps.loads);
+    demand.alone = alone_part(in_block.loads);
     // Where the source does not tell, scattered loads count as chased ones.
     if (const double scattered = weights.scattered_load + weights.unknown; scattered > 0) {
       const double gathered = std::min(1.0, weights.gathered / scattered);
@@ -84,7 +84,7 @@ public:
     if (weights.loads() > 0) demand.stored_back = weights.stored_back / weights.loads();
     const double clears = in_huge_pages ? 0 : sampled.first_touch.streamed_store; // whole pages
     const double stores_alone =
-        alone_part(k_block_lines / steps.stores) * std::max(0.0, demand.of(Manner::streamed_store) - clears);
+        alone_part(in_block.stores) * std::max(0.0, demand.of(Manner::streamed_store) - clears);
     demand.of(Manner::scattered_store) += stores_alone;
     demand.of(Manner::streamed_store) -= stores_alone;
     if (terms_.caches) demand *= memory_part(sampled);
@@ -167,7 +167,7 @@ void add_stretches(SiteDemand& demand, const SiteSummary& site, const ProfileSum
       continue;
     of_region[phase.region].push_back(
         {number_of_stretch(summary, part.of),
-         translation.demand(with_cache_of(part, site), in_huge_pages, site.miss_steps)});
+         translation.demand(with_cache_of(part, site), in_huge_pages, site.lines_of_block)});
   }
   std::vector<RegionDemand> all;
   for (auto& [region, stretches] : of_region) {
@@ -222,7 +222,7 @@ SiteDemand demand_of(const SiteSummary& site, const ProfileSummary& summary,
   demand.by_plan = is_reached_by_plan(site);
   demand.live = Translation::live(site, summary.nanoseconds);
   const bool in_huge_pages = site.bytes_largest >= k_huge_page_bytes;
-  demand.demand = translation.demand(site, in_huge_pages, site.miss_steps);
+  demand.demand = translation.demand(site, in_huge_pages, site.lines_of_block);
   demand.small_blocks = has_small_blocks(site);
   if (site.kind == SiteKind::allocation && demand.by_plan &&
       !demand.small_blocks) // they are reused without the kernel
@@ -231,8 +231,8 @@ SiteDemand demand_of(const SiteSummary& site, const ProfileSummary& summary,
   // Statics are placed when the program starts and stay.
   for (const SitePart& part : site.by_region)
     if (site.kind == SiteKind::allocation)
-      demand.by_region.push_back(
-          {part.of, translation.demand(with_cache_of(part, site), in_huge_pages, site.miss_steps)});
+      demand.by_region.push_back({part.of, translation.demand(with_cache_of(part, site),
+                                                              in_huge_pages, site.lines_of_block)});
   std::ranges::sort(demand.by_region, {}, &RegionDemand::region);
   limit_to_whole(demand.by_region, demand.demand);
   if (site.kind == SiteKind::allocation)

@@ -4,6 +4,7 @@
 // gives none.
 #include "allocators/chunk_window.hpp"
 
+#include "base/os.hpp"
 #include "model/chunk_size.hpp"
 #include "placement/own_threads.hpp"
 #include "placement/pages.hpp"
@@ -11,7 +12,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <sched.h>
 
 namespace omptier {
 namespace {
@@ -21,11 +21,6 @@ constexpr std::uint64_t k_part_of_room = 4;
 // Halo rows are copied once more: at most an eighth of a chunk, where there is room.
 constexpr std::size_t k_halos_in_chunk = 16;
 constexpr std::size_t k_samples = 64; // pages that show where the array lies
-
-unsigned current_cpu() {
-  const int cpu = ::sched_getcpu();
-  return cpu >= 0 ? static_cast<unsigned>(cpu) : 0;
-}
 
 struct Sampled {
   std::array<unsigned, k_max_nodes> on_node{};

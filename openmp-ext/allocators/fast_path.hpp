@@ -10,9 +10,8 @@
 #pragma once
 
 #include "allocators/runtime.hpp"
+#include "base/os.hpp"
 #include "placement/heap.hpp"
-
-#include <sched.h>
 
 namespace omptier {
 
@@ -21,8 +20,7 @@ inline constexpr std::uint32_t k_any_locality = ~0u;
 // Index in the choice table of the place from which the calling thread sees memory.
 inline std::uint32_t locality_of(const ChoiceTable& choices) {
   if (choices.places() == 1) return k_any_locality;
-  const int cpu = ::sched_getcpu();
-  return choices.place_of(cpu >= 0 ? static_cast<unsigned>(cpu) : 0);
+  return choices.place_of(current_cpu());
 }
 
 // Set in expected_life if the processor matters, so that the first comparison always fails.

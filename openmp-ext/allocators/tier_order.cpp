@@ -7,17 +7,12 @@
 
 #include "allocators/declared_demand.hpp"
 #include "base/notices.hpp"
+#include "base/os.hpp"
 
 #include <algorithm>
-#include <sched.h>
 
 namespace omptier {
 namespace {
-
-unsigned current_cpu() {
-  const int cpu = ::sched_getcpu();
-  return cpu >= 0 ? static_cast<unsigned>(cpu) : 0;
-}
 
 void add_by_traits(Placer& placer, const Allocator& allocator, TierOrder& order) {
   const unsigned cpu = current_cpu();

@@ -84,8 +84,8 @@ struct JoinedSite {
 void join(SiteSummary& site, JoinedSite& joined, SiteInProfile& part) {
   joined.latency_sum += part.latency_sum;
   joined.latency_weight += part.latency_weight;
-  site.miss_steps.loads = std::max(site.miss_steps.loads, part.miss_steps.loads);
-  site.miss_steps.stores = std::max(site.miss_steps.stores, part.miss_steps.stores);
+  site.lines_of_block.loads = std::min(site.lines_of_block.loads, part.lines_of_block.loads);
+  site.lines_of_block.stores = std::min(site.lines_of_block.stores, part.lines_of_block.stores);
   const bool has_none = part.objects == 0 && part.bytes_peak == 0;
   if (has_none || (joined.seen && part.bytes_peak <= site.bytes_peak)) return;
   joined.seen = true;

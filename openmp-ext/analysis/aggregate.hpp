@@ -174,7 +174,7 @@ struct SiteSummary : Sampled {
   double mean_latency = 0; // nanoseconds, weighted; 0 = the source does not say
   Share cache = {0, 0, 1}; // of its accesses: those that a cache served
   double level_share = 0;  // of samples or watches, with known level; 0 = too few
-  StepsOfSite miss_steps;
+  LinesOfBlock lines_of_block;
   OffsetHistogram offsets;
   std::vector<SitePart> by_region, by_phase; // most accessed first
   std::vector<RankPart> by_rank;             // as ProfileSummary::ranks

@@ -52,7 +52,7 @@ void Sweep::run() {
   measure_fresh_bytes(profile_, site_numbers_, sites);
   find_lost();
   for (std::uint32_t i = 0; i < sites.size(); ++i)
-    sites[i].miss_steps = miss_steps_.of(i);
+    sites[i].lines_of_block = miss_steps_.of(i);
   measure_blocks(profile_, site_numbers_, attributions, sites, summary_.sites);
 }
 

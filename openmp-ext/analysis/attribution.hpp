@@ -162,7 +162,7 @@ struct SiteInProfile {
   double sampled_weight = 0;
   std::optional<double> hot_part;
   double latency_sum = 0, latency_weight = 0;
-  StepsOfSite miss_steps;
+  LinesOfBlock lines_of_block;
 };
 
 class Sweep {

@@ -15,7 +15,7 @@ namespace {
 constexpr double k_fastest_rate = 16;      // bytes a ns that one core loads
 constexpr unsigned k_least_watches = 4;    // for a figure
 constexpr double k_widest_interval = 0.5;  // the same
-constexpr std::uint32_t k_least_samples = 3; // that show how far an instruction went
+constexpr std::uint32_t k_least_shown = 3; // that show how far an instruction went
 constexpr double k_in_use = 0.1;           // of the weight of the most used object of a site
 
 // Bytes of the used objects, without the parts of them that are not used.
@@ -41,8 +41,7 @@ AccessLevel level_of(const AddressReuse& reuse, const CacheSizes& caches,
   if (!in_order || all <= 0 || site.bytes < 2 * all) return AccessLevel::unknown;
   if (passed > 0 && passed < 2 * all) return AccessLevel::unknown;
   // The accesses stay in one place.
-  if (reuse.samples >= k_least_samples && double(reuse.range) < all / 2)
-    return AccessLevel::unknown;
+  if (reuse.samples >= k_least_shown && double(reuse.range) < all / 2) return AccessLevel::unknown;
   return AccessLevel::memory;
 }
 

@@ -15,14 +15,14 @@ constexpr double k_turn = 0.4; // nanoseconds of an access that waits for nothin
 struct Wait {
   double line, scattered, chased; // a line of a stream; an access; one through a loaded pointer
 };
-constexpr Wait k_near{0, 1, 4}, k_shared{2.5, 5, 20}, k_memory{6, 15, 90};
+constexpr Wait k_from_near{0, 1, 4}, k_shared{2.5, 5, 20}, k_memory{6, 15, 90};
 constexpr std::uint64_t k_fits_near = 256u << 10, k_fits_shared = 8u << 20; // bytes
 
 const Wait& wait_for(std::uint32_t site, std::span<const SiteSummary> sites) {
   if (site >= sites.size()) return k_shared; // small objects, or no object
   const SiteSummary& summary = sites[site];
-  if (!has_bytes(summary.kind)) return k_near;
-  return summary.bytes_peak <= k_fits_near     ? k_near
+  if (!has_bytes(summary.kind)) return k_from_near;
+  return summary.bytes_peak <= k_fits_near     ? k_from_near
          : summary.bytes_peak <= k_fits_shared ? k_shared
                                                : k_memory;
 }
@@ -46,7 +46,7 @@ ExpectedSpeed expected_speed(std::span<const PatternAt> loop, std::span<const Si
     if (std::ranges::find(streams, at.site, &Stream::site) != streams.end()) continue;
     const auto wait = at.pattern->chased >= 0.5f ? &Wait::chased : &Wait::scattered;
     nanoseconds += double{at.pattern->accesses} * (wait_for(at.site, sites).*wait);
-    fastest += double{at.pattern->accesses} * (k_near.*wait);
+    fastest += double{at.pattern->accesses} * (k_from_near.*wait);
   }
   if (!(nanoseconds > 0)) return {};
   return {bytes / nanoseconds, std::hypot(k_speed_spread, std::log(nanoseconds / fastest) / 2)};

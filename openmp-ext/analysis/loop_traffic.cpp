@@ -13,19 +13,19 @@
 namespace omptier {
 namespace {
 
-constexpr double k_line = 64, k_block = k_block_lines * k_line;
-constexpr float k_most = 0.5F;             // of an instruction's steps, for a stride
+constexpr double k_block = k_block_lines * k_line_bytes;
+constexpr float k_regularly = 0.5F; // of an instruction's steps, for a stride
 
 using Known = std::span<const KnownAccess>;
 
 std::uint64_t stride_of(const AccessPattern& pattern) {
   const AccessPattern::Stride& first = pattern.strides[0];
-  return first.share >= k_most ? static_cast<std::uint64_t>(std::abs(first.bytes)) : 0;
+  return first.share >= k_regularly ? static_cast<std::uint64_t>(std::abs(first.bytes)) : 0;
 }
 
 std::uint64_t place_of(const AccessPattern& pattern) {
   const std::uint64_t stride = stride_of(pattern);
-  return double(stride) >= k_line ? pattern.address % stride : pattern.address;
+  return double(stride) >= k_line_bytes ? pattern.address % stride : pattern.address;
 }
 
 // Without steps, only the manner is known. Of a row of a tile, four share a line (a guess);
@@ -91,11 +91,11 @@ double reach_of(const AccessPattern& pattern) {
       ++steps;
       bytes += std::abs(double(step.bytes));
     }
-  return steps > 0 && again < k_most ? 2 * bytes / steps : 0;
+  return steps > 0 && again < k_regularly ? 2 * bytes / steps : 0;
 }
 
 void add_cluster(Known cluster, double width, std::int64_t stride, Lines& lines) {
-  const double count = units_of_cluster(cluster, width, stride, k_line);
+  const double count = units_of_cluster(cluster, width, stride, k_line_bytes);
   const KnownAccess& access = largest(cluster);
   const bool stores = access.pattern->kind == AccessKind::store;
   const bool is_strided = access.kind == PatternKind::strided;
@@ -132,7 +132,7 @@ double passed_by(Known near) {
       known += double{stride.share};
     }
     if (known < k_known) return HUGE_VAL;
-    most = std::max(most, double{access.pattern->accesses} * step / k_line);
+    most = std::max(most, double{access.pattern->accesses} * step / k_line_bytes);
   }
   return most;
 }
@@ -146,7 +146,7 @@ void add_near(Known near, std::int64_t stride, Lines& lines) {
     for (end = begin + 1; end < near.size(); ++end) {
       const AccessPattern& next = *near[end].pattern;
       if (stride_of(next) != stride_of(first)) break;
-      if (double(place_of(next) - last) >= k_line) break;
+      if (double(place_of(next) - last) >= k_line_bytes) break;
       last = place_of(next);
     }
     const Known cluster = near.subspan(begin, end - begin);

@@ -3,14 +3,23 @@
 // See miss_steps.hpp.
 #include "analysis/miss_steps.hpp"
 
+#include <algorithm>
+
 namespace omptier {
+namespace {
+
+constexpr std::uint32_t k_enough = 32; // by chance, half of them are multiples of 2
+
+} // namespace
 
 void MissSteps::add(std::uint32_t site, std::uint32_t thread, bool store, std::uint64_t address) {
-  const std::uint64_t line = address / 64;
-  const auto [before, fresh] = last_.try_emplace({site, thread, store}, line);
-  const std::uint64_t distance =
-      line > before->second ? line - before->second : before->second - line;
-  before->second = line;
+  const auto line = address / static_cast<std::uint64_t>(k_line_bytes);
+  const auto [at, fresh] = streams_.try_emplace({site, store, thread}, Stream{line});
+  Stream& stream = at->second;
+  ++stream.all;
+  ++stream.in_place[line % k_places];
+  const std::uint64_t distance = line > stream.last ? line - stream.last : stream.last - line;
+  stream.last = line;
   if (fresh || distance == 0) return;
   if (site >= distances_.size()) distances_.resize(site + 1);
   Distances& of_site = distances_[site][store ? 1 : 0];
@@ -20,8 +29,7 @@ void MissSteps::add(std::uint32_t site, std::uint32_t thread, bool store, std::u
 }
 
 unsigned MissSteps::step_of(const Distances& distances) {
-  constexpr std::uint32_t k_enough = 32; // by chance, half of them are multiples of 2
-  constexpr double k_nearly_all = 0.8;   // threads may share a stream whose passes differ
+  constexpr double k_nearly_all = 0.8; // threads may share a stream whose passes differ
   if (distances.all < k_enough) return 1;
   unsigned step = k_most;
   while (step > 1 && distances.multiples[step] < k_nearly_all * distances.all)
@@ -29,9 +37,30 @@ unsigned MissSteps::step_of(const Distances& distances) {
   return step;
 }
 
-StepsOfSite MissSteps::of(std::uint32_t site) const {
+// In which misses were seen, on average of the threads: each may begin in another place.
+double MissSteps::places_of(std::uint32_t site, bool store) const {
+  constexpr double k_seldom = 0.25; // of what is usual in a place
+  double places = 0, samples = 0;
+  for (auto at = streams_.lower_bound({site, store, 0}); at != streams_.end(); ++at) {
+    const auto& [number, stores, thread] = at->first;
+    if (number != site || stores != store) break;
+    const Stream& stream = at->second;
+    if (stream.all < k_enough) continue;
+    const double least = k_seldom / k_places * stream.all;
+    places += stream.all * std::ranges::count_if(stream.in_place,
+                                                 [&](std::uint32_t seen) { return seen >= least; });
+    samples += stream.all;
+  }
+  return samples > 0 ? places / samples : k_block_lines;
+}
+
+LinesOfBlock MissSteps::of(std::uint32_t site) const {
   if (site >= distances_.size()) return {};
-  return {step_of(distances_[site][0]), step_of(distances_[site][1])};
+  const auto lines = [&](bool store) {
+    const double by_step = k_block_lines / step_of(distances_[site][store ? 1 : 0]);
+    return std::max(1.0, std::min(by_step, places_of(site, store)));
+  };
+  return {lines(false), lines(true)};
 }
 
 } // namespace omptier

@@ -11,6 +11,8 @@
 // steps that lead elsewhere vote.
 #include "analysis/object_pattern.hpp"
 
+#include "model/demand.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -34,7 +36,6 @@ constexpr double k_read_again = 1024;  // bytes of one that is read again and ag
 constexpr double k_parts = 4;          // rows in what an instruction accesses: tiles, not one row
 constexpr double k_filled = 0.5;       // of what lies between the begins of two runs: no tiles
 constexpr double k_rule = 0.5;         // of the jumps, that go one way
-constexpr double k_line = 64;          // bytes
 constexpr double k_short = 4;          // lines of a run
 constexpr double k_widest = 0x1p62;    // bytes
 constexpr std::size_t k_places = 32;   // kept of an instruction
@@ -156,7 +157,7 @@ bool is_row_of_tile(const std::pair<double, std::int64_t>& steps,
 bool is_short_runs(double first, double second, std::int64_t stride) {
   const double jumps = 1 - first;
   if (second >= k_rule * jumps) return false;
-  const double lines_a_step = std::min(1.0, std::abs(double(stride)) / k_line);
+  const double lines_a_step = std::min(1.0, std::abs(double(stride)) / k_line_bytes);
   return (first / jumps + 1) * lines_a_step <= k_short;
 }
 

@@ -4,7 +4,10 @@
 // stencil, the instructions of an unrolled loop.
 #include "analysis/streams.hpp"
 
+#include "analysis/loop_traffic.hpp"
 #include "analysis/object_pattern.hpp"
+
+#include "model/demand.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -12,8 +15,6 @@
 namespace omptier {
 namespace {
 
-constexpr double k_line = 64;              // bytes
-constexpr std::uint64_t k_near = 1u << 20; // bytes that a core's own cache keeps between two uses
 constexpr double k_golden = 0.6180339887498949; // multiples of it fill [0, 1) evenly
 
 using AccessSpan = std::span<const LoopAccess>;
@@ -25,7 +26,7 @@ bool is_stream(AccessSpan site) {
     evidence.add(*access.pattern);
   const ObjectPattern pattern = evidence.decide();
   return pattern.kind == PatternKind::sequential || pattern.kind == PatternKind::tiled ||
-         (pattern.kind == PatternKind::strided && double(pattern.stride) <= k_line);
+         (pattern.kind == PatternKind::strided && double(pattern.stride) <= k_line_bytes);
 }
 
 // Adjacent accesses move a line once: what the farthest step passes, at most the lines touched.
@@ -35,9 +36,10 @@ double lines_of(AccessSpan near) {
     const LoggedPattern& pattern = *access.pattern;
     const double accesses = double{pattern.accesses};
     const auto step = std::abs(double(pattern.strides[0].bytes));
-    touched += std::max(double{pattern.bytes}, accesses * k_line) / k_line;
+    touched += std::max(double{pattern.bytes}, accesses * k_line_bytes) / k_line_bytes;
     const bool known = pattern.strides[0].share > 0;
-    passed = std::max(passed, known ? accesses * step / k_line : double{pattern.bytes} / k_line);
+    passed = std::max(passed, known ? accesses * step / k_line_bytes
+                                    : double{pattern.bytes} / k_line_bytes);
   }
   return std::min(passed, touched);
 }
@@ -77,7 +79,7 @@ std::vector<Stream> streams_of(std::vector<LoopAccess> accesses) {
       ++end;
     if (!is_stream(all.subspan(begin, end - begin))) continue;
     for (std::size_t first = begin, last = begin; first < end; first = last) {
-      while (last < end && all[last].pattern->address - all[first].pattern->address <= k_near)
+      while (last < end && all[last].pattern->address - all[first].pattern->address <= k_core_cache)
         ++last;
       add_stream(all.subspan(first, last - first), streams);
     }

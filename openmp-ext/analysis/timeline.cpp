@@ -119,7 +119,7 @@ void add_moves(std::vector<Visit>& visits, const std::vector<MoveSummary>& moves
 }
 
 // Visits that follow a window in its cyclic order, and the place in it of each.
-struct Walk {
+struct CyclicWalk {
   std::vector<std::size_t> places; // counted on through the rounds
   std::size_t length = 0;          // of the window
 
@@ -132,8 +132,8 @@ struct Walk {
   }
 };
 
-Walk walk(std::span<const Visit> visits, std::size_t length, std::size_t most) {
-  Walk walk{{}, length};
+CyclicWalk walk(std::span<const Visit> visits, std::size_t length, std::size_t most) {
+  CyclicWalk walk{{}, length};
   std::size_t place = 0;
   for (std::size_t at = 0; at < std::min(visits.size(), most); ++at, ++place) {
     std::size_t skipped = 0;
@@ -158,7 +158,7 @@ Window next_rounds(std::span<const Visit> visits) {
     for (std::size_t length = 1; length <= k_longest_round; ++length) {
       const std::span<const Visit> rest = visits.subspan(begin);
       if (k_least_rounds * length > rest.size()) break;
-      const Walk found = walk(rest, length, k_looked_at);
+      const CyclicWalk found = walk(rest, length, k_looked_at);
       if (found.rounds() < k_least_rounds || found.score() <= score) continue;
       score = found.score();
       best = {begin, length};
@@ -177,7 +177,7 @@ void add(TimelineStep& step, const Visit& visit) {
   step.moving += visit.moving;
 }
 
-TimelinePart part_of(std::span<const Visit> visits, const Walk& walk) {
+TimelinePart part_of(std::span<const Visit> visits, const CyclicWalk& walk) {
   TimelinePart part;
   part.begin = visits.front().begin;
   part.end = visits[walk.places.size() - 1].end;
@@ -198,7 +198,7 @@ void fold(std::span<const Visit> visits, std::vector<TimelinePart>& parts) {
         parts.push_back(part_of(visits.subspan(i), {{0}, 1}));
     visits = visits.subspan(begin);
     if (length == 0) continue;
-    const Walk all = walk(visits, length, visits.size());
+    const CyclicWalk all = walk(visits, length, visits.size());
     parts.push_back(part_of(visits, all));
     visits = visits.subspan(all.places.size());
   }

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/types.h>
 
 struct flock;
@@ -69,6 +70,12 @@ int move_up(int fd);
 // Facts of the machine, read once.
 std::size_t page_size();
 std::size_t huge_page_size(); // 0 when transparent huge pages are off
+
+// 0 where the kernel does not say.
+inline unsigned current_cpu() {
+  const int cpu = ::sched_getcpu();
+  return cpu >= 0 ? static_cast<unsigned>(cpu) : 0;
+}
 
 // CLOCK_MONOTONIC: the time base of profiles and reports.
 std::uint64_t monotonic_nanoseconds();

@@ -289,7 +289,7 @@ std::string subject_of(const MachineKey& key, const std::vector<CpuGroup>& group
 }
 
 // Without what was measured before.
-Parsed<Platform> platform_here() {
+Parsed<Platform> platform_to_measure() {
   DiscoverOptions discovery;
   discovery.without_measured = true;
   if (option_is_set(Option::nodes)) discovery.forced = *parse_nodes(option_text(Option::nodes));
@@ -321,7 +321,7 @@ int calibrate(CalibrateArguments arguments, const std::string& version) {
     return fail("calibrate", 125,
                 "the kernel shows no memory nodes (/sys/devices/system/node); mount /sys, or use a "
                 "kernel with NUMA");
-  const auto platform = platform_here();
+  const auto platform = platform_to_measure();
   if (!platform) return fail("calibrate", 125, platform.error());
   const std::vector<unsigned> allowed = allowed_processors();
   const std::vector<CpuGroup> groups = cpu_groups(*platform, allowed, cpu_quota());

@@ -63,7 +63,7 @@ bool is_program(const OptionText& positional) {
   return positional.value.word == k_program_word && positional.repeated;
 }
 
-std::string name_of(const OptionText& positional) {
+std::string shown_name(const OptionText& positional) {
   return italic(is_program(positional) ? "PROGRAM" : positional.names[0]);
 }
 
@@ -80,7 +80,7 @@ std::string head_of(const OptionText& option) {
 }
 
 std::string entry(const OptionText& option, bool positional) {
-  std::string text = ".TP\n" + (positional ? name_of(option) : head_of(option)) + "\n" +
+  std::string text = ".TP\n" + (positional ? shown_name(option) : head_of(option)) + "\n" +
                      sentence(option.description);
   if (!option.value.range.empty()) text += "\nFrom " + plain(option.value.range) + ".";
   std::string choices;
@@ -103,8 +103,8 @@ std::string synopsis(const std::string& name, const CommandText& command) {
   for (const OptionText& positional : command.positionals) {
     const bool program = is_program(positional);
     const std::string word =
-        program ? plain("-- ") + name_of(positional) + " [" + italic("ARGUMENT") + "]..."
-                : name_of(positional) + (positional.repeated ? "..." : "");
+        program ? plain("-- ") + shown_name(positional) + " [" + italic("ARGUMENT") + "]..."
+                : shown_name(positional) + (positional.repeated ? "..." : "");
     text += positional.required || program ? " " + word : " [" + word + "]";
   }
   return text + "\n";

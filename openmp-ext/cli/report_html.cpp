@@ -26,16 +26,16 @@ constexpr std::size_t k_pictured_parts = 8;    // of them, against objects
 constexpr std::size_t k_most_moves = 400, k_most_functions = 60, k_most_notes = 40;
 constexpr std::size_t k_most_letters = 200; // of a text, where the page is too large
 
-using Json = nlohmann::json;
+using ReportJson = nlohmann::json;
 
-void shorten(Json& of, const char* list, std::size_t most) {
+void shorten(ReportJson& of, const char* list, std::size_t most) {
   const auto found = of.find(list);
   if (found == of.end() || found->size() <= most) return;
   found->erase(found->begin() + static_cast<std::ptrdiff_t>(most), found->end());
 }
 
 // The numbers of a list by a member, the largest first; of equal ones the first.
-std::vector<std::size_t> largest_first(const Json& list, const char* of) {
+std::vector<std::size_t> largest_first(const ReportJson& list, const char* of) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < list.size(); ++i)
     if (!list[i].is_null()) order.push_back(i);
@@ -44,24 +44,24 @@ std::vector<std::size_t> largest_first(const Json& list, const char* of) {
   return order;
 }
 
-std::set<std::size_t> largest(const Json& list, const char* of, std::size_t most) {
+std::set<std::size_t> largest(const ReportJson& list, const char* of, std::size_t most) {
   std::vector<std::size_t> order = largest_first(list, of);
   order.resize(std::min(order.size(), most));
   return {order.begin(), order.end()};
 }
 
-void keep(Json& list, const std::set<std::size_t>& shown) {
+void keep(ReportJson& list, const std::set<std::size_t>& shown) {
   for (std::size_t i = 0; i < list.size(); ++i)
     if (!shown.contains(i)) list[i] = nullptr;
 }
 
-void add_drawn(std::set<std::size_t>& shown, const Json& drawn, const char* index) {
-  for (const Json& of : drawn)
+void add_drawn(std::set<std::size_t>& shown, const ReportJson& drawn, const char* index) {
+  for (const ReportJson& of : drawn)
     shown.insert(of[index].get<std::size_t>());
 }
 
 // Half of them by share (the order of the list), half by size, and those that are drawn over time.
-std::set<std::size_t> shown_sites(const Json& profile, std::size_t most) {
+std::set<std::size_t> shown_sites(const ReportJson& profile, std::size_t most) {
   std::set<std::size_t> shown;
   for (std::size_t i = 0; i < std::min(most / 2, profile["sites"].size()); ++i)
     shown.insert(i);
@@ -73,13 +73,13 @@ std::set<std::size_t> shown_sites(const Json& profile, std::size_t most) {
 }
 
 // The first parts of an object, and those that a picture shows it against.
-void shorten_parts(Json& site, const char* list, const char* index,
+void shorten_parts(ReportJson& site, const char* list, const char* index,
                    const std::set<std::size_t>& pictured) {
   const auto parts = site.find(list);
   if (parts == site.end()) return;
-  Json kept = Json::array();
+  ReportJson kept = ReportJson::array();
   for (std::size_t i = 0; i < parts->size(); ++i) {
-    Json& part = (*parts)[i];
+    ReportJson& part = (*parts)[i];
     part.erase("hot_ranges");
     if (i < k_most_items || pictured.contains(part[index].get<std::size_t>()))
       kept.push_back(std::move(part));
@@ -88,10 +88,10 @@ void shorten_parts(Json& site, const char* list, const char* index,
   *parts = std::move(kept);
 }
 
-void shorten_sites(Json& profile) {
+void shorten_sites(ReportJson& profile) {
   const std::set<std::size_t> regions = largest(profile["regions"], "share", k_pictured_parts);
   const std::set<std::size_t> phases = largest(profile["phases"], "share", k_pictured_parts);
-  for (Json& site : profile["sites"]) {
+  for (ReportJson& site : profile["sites"]) {
     shorten(site, "frames", k_most_items);
     if (site["lines"].size() > k_most_items) site["all_lines"] = site["lines"].size();
     shorten(site, "lines", k_most_items);
@@ -101,27 +101,27 @@ void shorten_sites(Json& profile) {
 }
 
 // Most are of runs of many processes, or of code with very many regions.
-void shorten_parts_of_run(Json& profile) {
+void shorten_parts_of_run(ReportJson& profile) {
   for (const auto& [parts, index] : {std::pair{"regions", "region"}, {"phases", "phase"}}) {
-    Json& list = profile[parts];
+    ReportJson& list = profile[parts];
     std::set<std::size_t> shown = largest(list, "share", k_most_parts);
     add_drawn(shown, profile["over_time"][parts], index);
-    for (const Json& site : profile["sites"])
+    for (const ReportJson& site : profile["sites"])
       if (site.contains(parts)) add_drawn(shown, site[parts], index);
     keep(list, shown);
-    for (Json& part : list)
+    for (ReportJson& part : list)
       if (!part.is_null()) part.erase("frames");
   }
 }
 
-void keep_largest_moves(Json& moves) { // in their order, which is that of time
-  Json kept = Json::array();
+void keep_largest_moves(ReportJson& moves) { // in their order, which is that of time
+  ReportJson kept = ReportJson::array();
   for (const std::size_t i : largest(moves, "bytes", k_most_moves))
     kept.push_back(std::move(moves[i]));
   moves = std::move(kept);
 }
 
-void shorten_lists(Json& profile) {
+void shorten_lists(ReportJson& profile) {
   shorten(profile, "functions", k_most_functions);
   profile["profiles"] = profile["runs"].size();
   profile["drawn_run"] = profile["runs"][profile["over_time"]["profile"].get<std::size_t>()];
@@ -136,9 +136,9 @@ void shorten_lists(Json& profile) {
 }
 
 // In the middle, between letters of UTF-8.
-void shorten_texts(Json& of) {
+void shorten_texts(ReportJson& of) {
   if (of.is_structured()) {
-    for (Json& inside : of)
+    for (ReportJson& inside : of)
       shorten_texts(inside);
     return;
   }
@@ -153,12 +153,13 @@ void shorten_texts(Json& of) {
   text = text.substr(0, begin) + "…" + text.substr(end);
 }
 
-std::string shown_numbers(Json profile) {
+std::string shown_numbers(ReportJson profile) {
   shorten_lists(profile);
   for (std::size_t most = k_most_sites;; most /= 2) {
     keep(profile["sites"], shown_sites(profile, most));
     shorten_parts_of_run(profile);
-    std::string text = in_script(profile.dump(-1, ' ', false, Json::error_handler_t::replace));
+    std::string text =
+        in_script(profile.dump(-1, ' ', false, ReportJson::error_handler_t::replace));
     if (text.size() <= k_most_bytes || most <= k_least_sites) return text;
     if (most == k_most_sites) shorten_texts(profile);
   }
@@ -166,7 +167,7 @@ std::string shown_numbers(Json profile) {
 
 } // namespace
 
-Parsed<std::string> report_page(Json profile, const std::string& folder) {
+Parsed<std::string> report_page(ReportJson profile, const std::string& folder) {
   static constexpr std::array k_scripts{"figures.js",  "tables.js",   "drawing.js",
                                         "pictures.js", "treemap.js",  "time.js",
                                         "parts.js",    "sections.js", "page.js"};

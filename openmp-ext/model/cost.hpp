@@ -26,7 +26,6 @@
 
 namespace omptier {
 
-inline constexpr double k_line_bytes = 64;
 // Lines that a core keeps in flight for a prefetched stream and for buffered stores: line-fill and
 // super-queue entries of the last decade's cores (10 to 48), rounded.
 inline constexpr double k_prefetch_lines = 16;

@@ -24,6 +24,7 @@ inline constexpr std::int64_t k_prefetched_stride = 2048;
 // line-fill buffers, what the instructions around them leave. 4 were measured on AMD EPYC.
 inline constexpr double k_gathered_at_once = 5;
 
+inline constexpr double k_line_bytes = 64;
 // A memory that moves blocks of several lines moves a whole one for a line whose neighbours are not
 // asked for. Part of a stream's lines that count as such, where so many lines of each 256 bytes are:
 // so many alone and the rest together move as many bytes. 256: the only such block there is, Optane's.

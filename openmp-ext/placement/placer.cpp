@@ -9,7 +9,6 @@
 #include "base/os.hpp"
 #include "placement/own_threads.hpp"
 
-#include <sched.h>
 #include <string>
 
 namespace omptier {
@@ -121,8 +120,7 @@ Placer::Placer(Platform platform, const CapacityRules& rules, std::uint64_t deca
 
 unsigned Placer::home_in(std::size_t tier) const {
   if (!places_[tier].has_several()) return k_no_node;
-  const int cpu = ::sched_getcpu();
-  for (const unsigned node : choices_.nodes_of_tier(tier, cpu > 0 ? static_cast<unsigned>(cpu) : 0))
+  for (const unsigned node : choices_.nodes_of_tier(tier, current_cpu()))
     if (places_[tier].nodes.has(node)) return node;
   return k_no_node;
 }

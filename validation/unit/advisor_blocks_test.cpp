@@ -5,15 +5,13 @@
 #include "advisor/evidence.hpp"
 #include "advisor/live_ranges.hpp"
 #include "advisor/site_blocks.hpp"
+#include "advisor_fast_and_slow.hpp"
 #include "cli/advice_text.hpp"
 
 #include <gtest/gtest.h>
 
 namespace omptier {
 namespace {
-
-constexpr std::uint64_t MiB = 1 << 20;
-const Figures k_fast{80, 80, 100e9, 100e9}, k_slow{300, 900, 30e9, 10e9};
 
 // Eight blocks of one site, 16 MiB each; blocks 2 and 5 have all samples but two.
 ProfileSummary eight_blocks() {
@@ -44,14 +42,9 @@ ProfileSummary eight_blocks() {
   return summary;
 }
 
-Advice advice_for(const ProfileSummary& summary, std::uint64_t dram) {
+Advice advice_for_field(const ProfileSummary& summary, std::uint64_t dram) {
   const std::vector<std::string> names(summary.sites.size(), "field (eight.c:34)");
-  return advise(workload_from(summary, {names, {"outside"}}, k_fast),
-                {{MemoryKind::dram, dram, k_fast}, {MemoryKind::nvm, 1024 * MiB, k_slow}});
-}
-
-Plan plan_of(const Advice& advice, const ProfileSummary& summary) {
-  return plan_from(advice, summary, [](const Frame&) { return PortableFrame(); });
+  return advise(workload_from(summary, {names, {"outside"}}, k_fast), tiers(dram));
 }
 
 // So many rows of 200 bytes, by malloc.
@@ -71,7 +64,7 @@ ProfileSummary rows(std::uint64_t count) {
 
 TEST(BlocksOfASite, SmallOnesAreOneObject) {
   const ProfileSummary summary = rows(100'000);
-  const Plan plan = plan_of(advice_for(summary, 40 * MiB), summary);
+  const Plan plan = plan_of(advice_for_field(summary, 40 * MiB), summary);
   ASSERT_EQ(plan.entries.size(), 1u);
   EXPECT_EQ(plan.entries[0].kinds[0], MemoryKind::dram);
   EXPECT_EQ(plan.entries[0].least_block, 1u);
@@ -80,12 +73,12 @@ TEST(BlocksOfASite, SmallOnesAreOneObject) {
 
 TEST(BlocksOfASite, FewSmallOnesAreNoEntry) {
   const ProfileSummary summary = rows(1000);
-  EXPECT_TRUE(plan_of(advice_for(summary, 40 * MiB), summary).entries.empty());
+  EXPECT_TRUE(plan_of(advice_for_field(summary, 40 * MiB), summary).entries.empty());
 }
 
 TEST(BlocksOfASite, TheHotOnesGetTheFastMemory) {
   const ProfileSummary summary = eight_blocks();
-  const Advice advice = advice_for(summary, 40 * MiB);
+  const Advice advice = advice_for_field(summary, 40 * MiB);
   ASSERT_EQ(advice.workload.sites.size(), 2u);
   EXPECT_EQ(advice.workload.sites[0].label, "field (eight.c:34), blocks 2, 5");
   EXPECT_EQ(advice.workload.sites[1].label, "field (eight.c:34), blocks 0, 1, 3, 4, 6, 7");
@@ -110,7 +103,7 @@ TEST(BlocksOfASite, TheHotOnesGetTheFastMemory) {
 // And a part of the next.
 TEST(BlocksOfASite, RoomForOneTakesTheHotter) {
   const ProfileSummary summary = eight_blocks();
-  const Advice advice = advice_for(summary, 20 * MiB);
+  const Advice advice = advice_for_field(summary, 20 * MiB);
   ASSERT_EQ(advice.workload.sites.size(), 4u);
   EXPECT_EQ(advice.workload.sites[0].blocks, (std::vector<std::uint32_t>{2}));
   EXPECT_TRUE(advice.workload.sites[0].ranges.empty());
@@ -129,7 +122,7 @@ TEST(BlocksOfASite, RoomForOneTakesTheHotter) {
 
 TEST(BlocksOfASite, RoomForAllMakesNoDifference) {
   const ProfileSummary summary = eight_blocks();
-  const Advice advice = advice_for(summary, 512 * MiB);
+  const Advice advice = advice_for_field(summary, 512 * MiB);
   ASSERT_EQ(advice.workload.sites.size(), 1u);
   EXPECT_EQ(advice.workload.sites[0].label, "field (eight.c:34)");
   EXPECT_EQ(advice.workload.sites[0].peak_bytes(), 128 * MiB);
@@ -170,7 +163,7 @@ TEST(BlocksOfASite, WhatStaysIsSummedUp) {
   mapping.share.value = 0.2;
   summary.small.share.value = 0.5;
   summary.small_bytes = 169 * MiB;
-  const std::string text = placement_text(advice_for(summary, 40 * MiB));
+  const std::string text = placement_text(advice_for_field(summary, 40 * MiB));
   EXPECT_NE(text.find("3.00 MiB"), std::string::npos) << text;
   EXPECT_NE(text.find("stays      169 MiB  small objects\n          50.0 % of the samples; no plan "
                       "reaches blocks below 4 KiB"),
@@ -238,7 +231,7 @@ TEST(BlocksOfASite, OnlyWhereTheirNumbersCanBeTrusted) {
 // Block 2 and, of 5 and 7, which are equally hot now, the one that the plan named.
 TEST(BlocksOfASite, AnEarlierPlansBlocksAreKept) {
   const ProfileSummary before = eight_blocks();
-  const Plan plan = plan_of(advice_for(before, 32 * MiB), before);
+  const Plan plan = plan_of(advice_for_field(before, 32 * MiB), before);
   ProfileSummary now = eight_blocks();
   for (const auto& [block, weight] : {std::pair{5, 19.0}, std::pair{7, 21.0}})
     now.sites[0].instances[block].weight = now.sites[0].instances[block].by_region[0].weight =

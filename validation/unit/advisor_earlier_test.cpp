@@ -4,6 +4,7 @@
 #include "advisor/advice.hpp"
 #include "advisor/evidence.hpp"
 #include "advisor/kept.hpp"
+#include "advisor_fast_and_slow.hpp"
 
 #include <algorithm>
 #include <gtest/gtest.h>
@@ -11,8 +12,6 @@
 namespace omptier {
 namespace {
 
-constexpr std::uint64_t MiB = 1 << 20;
-const Figures k_fast{80, 80, 100e9, 100e9}, k_slow{300, 900, 30e9, 10e9};
 using Tiers = std::vector<std::size_t>;
 
 // Arrays of 32 MiB, which main() allocates by a function of its own, with so many loads.
@@ -37,10 +36,6 @@ ProfileSummary arrays(const std::vector<double>& loads) {
     site.share = {loads[i] / all, 0.9 * loads[i] / all, loads[i] / all};
   }
   return summary;
-}
-
-std::vector<TierChoice> tiers(std::uint64_t dram) {
-  return {{MemoryKind::dram, dram, k_fast}, {MemoryKind::nvm, 1024 * MiB, k_slow}};
 }
 
 Workload workload_of(const ProfileSummary& summary) {

@@ -5,6 +5,7 @@
 // text and plan say that speeds are estimated.
 #include "advisor/advice.hpp"
 #include "advisor/explain.hpp"
+#include "advisor_fast_and_slow.hpp"
 #include "dark_machine.hpp"
 #include "model/cost.hpp"
 
@@ -12,8 +13,6 @@
 
 namespace omptier {
 namespace {
-
-constexpr std::uint64_t MiB = 1 << 20;
 
 SiteDemand site(const char* label, std::uint64_t bytes, Manner manner, double accesses) {
   SiteDemand made;

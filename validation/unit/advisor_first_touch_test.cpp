@@ -5,6 +5,7 @@
 #include "advisor/evidence.hpp"
 #include "advisor/explain.hpp"
 #include "advisor/together.hpp"
+#include "advisor_fast_and_slow.hpp"
 #include "model/first_touch.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +13,6 @@
 namespace omptier {
 namespace {
 
-constexpr std::uint64_t MiB = 1 << 20;
 constexpr double k_lines = MiB / 64.0;
 
 // DRAM with room for one array of 32 MiB, and NVM. One thread waits for latencies, with 16 lines in

@@ -5,6 +5,7 @@
 #include "advisor/evidence.hpp"
 #include "advisor/kept.hpp"
 #include "advisor/traffic.hpp"
+#include "advisor_fast_and_slow.hpp"
 #include "model/cost.hpp"
 
 #include <gtest/gtest.h>
@@ -13,9 +14,6 @@
 
 namespace omptier {
 namespace {
-
-constexpr std::uint64_t MiB = 1 << 20;
-const Figures k_fast{80, 80, 100e9, 100e9}, k_slow{300, 900, 30e9, 10e9};
 
 SiteDemand site_of(const std::string& label, double loads) {
   SiteDemand site;
@@ -29,10 +27,6 @@ Workload two_sites() {
   Workload workload;
   workload.sites = {site_of("grid (grid.c:34)", 1e6), site_of("table (grid.c:40)", 1e3)};
   return workload;
-}
-
-std::vector<TierChoice> tiers(std::uint64_t dram) {
-  return {{MemoryKind::dram, dram, k_fast}, {MemoryKind::nvm, 1024 * MiB, k_slow}};
 }
 
 TEST(Kept, TheOthersGetTheRoomThatIsLeft) {

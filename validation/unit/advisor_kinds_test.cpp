@@ -6,6 +6,7 @@
 #include "advisor/evidence.hpp"
 #include "advisor/explain.hpp"
 #include "advisor/traits_source.hpp"
+#include "advisor_fast_and_slow.hpp"
 #include "analysis/access_shares.hpp"
 
 #include <gtest/gtest.h>
@@ -16,8 +17,6 @@
 
 namespace omptier {
 namespace {
-
-constexpr std::uint64_t MiB = 1 << 20;
 
 SiteSummary row(SiteKind kind, std::vector<Frame> frames, const char* symbol, double weight) {
   SiteSummary site;

@@ -7,6 +7,7 @@
 #include "advisor/decision.hpp"
 #include "advisor/from_samples.hpp"
 #include "advisor/together.hpp"
+#include "advisor_fast_and_slow.hpp"
 #include "base/text.hpp"
 #include "cli/named_site.hpp"
 
@@ -16,9 +17,6 @@
 
 namespace omptier {
 namespace {
-
-constexpr std::uint64_t MiB = 1 << 20;
-const Figures k_fast{80, 80, 100e9, 100e9}, k_slow{300, 900, 30e9, 10e9};
 
 SiteDemand site_of(const std::string& label, std::size_t site, std::uint64_t bytes, double loads) {
   SiteDemand demand;
@@ -48,10 +46,6 @@ Workload three_sites() {
                     site_of("list (a.c:3)", 2, 128 * MiB, 3e6)};
   give_shares(workload, 0.1);
   return workload;
-}
-
-std::vector<TierChoice> tiers(std::uint64_t dram) {
-  return {{MemoryKind::dram, dram, k_fast}, {MemoryKind::nvm, 1024 * MiB, k_slow}};
 }
 
 TEST(FromSamples, ASpeedUpHasTheSitesIntervals) {

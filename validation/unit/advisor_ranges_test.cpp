@@ -6,6 +6,7 @@
 #include "advisor/site_blocks.hpp"
 #include "advisor/site_ranges.hpp"
 #include "advisor/together.hpp"
+#include "advisor_fast_and_slow.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,9 +15,6 @@
 
 namespace omptier {
 namespace {
-
-constexpr std::uint64_t MiB = 1 << 20;
-const Figures k_fast{80, 80, 100e9, 100e9}, k_slow{300, 900, 30e9, 10e9};
 
 // One site of one block, accessed in proportion to heat(position).
 template <typename Heat> ProfileSummary one_block(std::uint64_t bytes, Heat heat) {
@@ -41,14 +39,9 @@ template <typename Heat> ProfileSummary one_block(std::uint64_t bytes, Heat heat
   return summary;
 }
 
-Advice advice_for(const ProfileSummary& summary, std::uint64_t dram) {
+Advice advice_for_grid(const ProfileSummary& summary, std::uint64_t dram) {
   const std::vector<std::string> names(summary.sites.size(), "grid (grid.c:34)");
-  return advise(workload_from(summary, {names, {"outside"}}, k_fast),
-                {{MemoryKind::dram, dram, k_fast}, {MemoryKind::nvm, 1024 * MiB, k_slow}});
-}
-
-Plan plan_of(const Advice& advice, const ProfileSummary& summary) {
-  return plan_from(advice, summary, [](const Frame&) { return PortableFrame(); });
+  return advise(workload_from(summary, {names, {"outside"}}, k_fast), tiers(dram));
 }
 
 std::uint64_t bytes_of(const PlanEntry& entry, MemoryKind kind) {
@@ -60,7 +53,7 @@ std::uint64_t bytes_of(const PlanEntry& entry, MemoryKind kind) {
 
 TEST(RangesOfASite, WhatFitsOfALargeArrayIsUsed) {
   const ProfileSummary summary = one_block(5 * MiB, [](double) { return 1; });
-  const Advice advice = advice_for(summary, 4 * MiB);
+  const Advice advice = advice_for_grid(summary, 4 * MiB);
   std::string why_not;
   EXPECT_TRUE(is_consistent(advice.workload, why_not)) << why_not;
   const Plan plan = plan_of(advice, summary);
@@ -82,7 +75,7 @@ TEST(RangesOfASite, WhatFitsOfALargeArrayIsUsed) {
 TEST(RangesOfASite, TheHotPartGetsTheFastMemory) {
   const ProfileSummary summary = one_block(
       64 * MiB, [](double position) { return position >= 0.5 && position < 0.75 ? 30 : 1; });
-  const Advice advice = advice_for(summary, 20 * MiB);
+  const Advice advice = advice_for_grid(summary, 20 * MiB);
   const Plan plan = plan_of(advice, summary);
   ASSERT_EQ(plan.entries.size(), 1u);
   ASSERT_GE(plan.entries[0].parts.size(), 1u);
@@ -98,7 +91,7 @@ TEST(RangesOfASite, TheHotPartGetsTheFastMemory) {
 // 32 MiB and a bit, as malloc gives it, in units of 2 MiB: thirty of them fit, in four runs.
 TEST(RangesOfASite, AnOddSizeLosesOneUnitAtMost) {
   const ProfileSummary summary = one_block(32 * MiB + 4096, [](double) { return 1; });
-  const Plan plan = plan_of(advice_for(summary, 31 * MiB), summary);
+  const Plan plan = plan_of(advice_for_grid(summary, 31 * MiB), summary);
   ASSERT_EQ(plan.entries.size(), 1u);
   EXPECT_GE(bytes_of(plan.entries[0], MemoryKind::dram), 28 * MiB);
   EXPECT_LE(bytes_of(plan.entries[0], MemoryKind::dram), 31 * MiB);
@@ -143,7 +136,7 @@ TEST(RangesOfASite, MoreRoomIsNeverSlower) {
   summary.sites[1].share = {0.3, 0.2, 0.4};
   double before = INFINITY;
   for (std::uint64_t room = 2; room <= 68; room += 2) {
-    const double time = advice_for(summary, room * MiB).time;
+    const double time = advice_for_grid(summary, room * MiB).time;
     EXPECT_LE(time, before * 1.0001) << room;
     before = std::min(before, time);
   }
@@ -151,7 +144,7 @@ TEST(RangesOfASite, MoreRoomIsNeverSlower) {
 
 TEST(RangesOfASite, NoneWhereItFits) {
   const ProfileSummary summary = one_block(64 * MiB, [](double) { return 1; });
-  const Plan plan = plan_of(advice_for(summary, 80 * MiB), summary);
+  const Plan plan = plan_of(advice_for_grid(summary, 80 * MiB), summary);
   ASSERT_EQ(plan.entries.size(), 1u);
   EXPECT_TRUE(plan.entries[0].parts.empty());
   EXPECT_EQ(plan.entries[0].kinds.front(), MemoryKind::dram);
@@ -162,7 +155,7 @@ TEST(RangesOfASite, NotWhereBlocksDiffer) {
   ProfileSummary summary = one_block(64 * MiB, [](double) { return 1; });
   summary.sites[0].objects = 2;
   summary.sites[0].bytes_total = 100 * MiB;
-  const Plan plan = plan_of(advice_for(summary, 40 * MiB), summary);
+  const Plan plan = plan_of(advice_for_grid(summary, 40 * MiB), summary);
   ASSERT_EQ(plan.entries.size(), 1u);
   EXPECT_TRUE(plan.entries[0].parts.empty());
   EXPECT_EQ(plan.entries[0].kinds.front(), MemoryKind::nvm);
@@ -176,7 +169,7 @@ TEST(SmallBlocks, AShareOfThemIsPlacedWhereNotAllFit) {
   site.by_malloc = true;
   site.bytes_largest = 2048;
   ASSERT_TRUE(has_small_blocks(site));
-  const Advice advice = advice_for(summary, 20 * MiB);
+  const Advice advice = advice_for_grid(summary, 20 * MiB);
   const Plan plan = plan_of(advice, summary);
   ASSERT_EQ(plan.entries.size(), 1u);
   const PlanEntry& entry = plan.entries[0];
@@ -194,11 +187,11 @@ TEST(SmallBlocks, AShareOfThemIsPlacedWhereNotAllFit) {
   EXPECT_TRUE(after.change->is_none) << after.change->saves;
   EXPECT_EQ(plan_of(after, summary).entries[0].share, entry.share);
 
-  const Advice all = advice_for(summary, 80 * MiB);
+  const Advice all = advice_for_grid(summary, 80 * MiB);
   EXPECT_EQ(plan_of(all, summary).entries[0].share, 1);
 
   site.bytes_largest = 256 << 10; // these would go elsewhere than the small ones
-  EXPECT_EQ(plan_of(advice_for(summary, 20 * MiB), summary).entries[0].share, 1);
+  EXPECT_EQ(plan_of(advice_for_grid(summary, 20 * MiB), summary).entries[0].share, 1);
 }
 
 TEST(SmallBlocks, AreDividedBetweenTwoKindsOnly) {
@@ -221,7 +214,7 @@ TEST(SmallBlocks, AreDividedBetweenTwoKindsOnly) {
 TEST(RangesOfASite, FewSamplesSayNothing) {
   ProfileSummary summary = one_block(64 * MiB, [](double position) { return position < 0.005; });
   ASSERT_LT(summary.sites[0].samples, 64u);
-  const Advice advice = advice_for(summary, 20 * MiB);
+  const Advice advice = advice_for_grid(summary, 20 * MiB);
   // Divided, but evenly.
   for (const SiteDemand& site : advice.workload.sites)
     EXPECT_NEAR(site.share, double(site.peak_bytes()) / double(64 * MiB), 0.01) << site.label;
@@ -382,10 +375,10 @@ TEST(Gain, IsOfTheWholeRun) {
 TEST(Gain, APlanSaysWhatTheRunIsExpectedToTake) {
   ProfileSummary summary = one_block(64 * MiB, [](double) { return 1.0; });
   summary.nanoseconds = 3'000'000'000;
-  EXPECT_EQ(plan_of(advice_for(summary, 20 * MiB), summary).predicted_seconds, 0);
+  EXPECT_EQ(plan_of(advice_for_grid(summary, 20 * MiB), summary).predicted_seconds, 0);
   summary.measure = Measure::time;
   summary.other.accesses.scattered_load = 4096; // as much as all in the block
-  const Advice advice = advice_for(summary, 20 * MiB);
+  const Advice advice = advice_for_grid(summary, 20 * MiB);
   const Plan plan = plan_of(advice, summary);
   EXPECT_EQ(plan.recorded_seconds, 3);
   EXPECT_NEAR(plan.predicted_seconds, 3 * advice.time / weight_of_all(summary), 1e-6);
@@ -415,7 +408,7 @@ TEST(RangesOfASite, AnEarlierPlansPartsAreKept) {
       return position >= begin && position < begin + 0.25 ? 30 : 1;
     });
   };
-  const Plan plan = plan_of(advice_for(hot_from(0.5), 20 * MiB), hot_from(0.5));
+  const Plan plan = plan_of(advice_for_grid(hot_from(0.5), 20 * MiB), hot_from(0.5));
   const auto after_plan = [&](const ProfileSummary& summary) {
     const Workload workload = workload_from(summary, {{"grid (grid.c:34)"}, {"outside"}}, k_fast);
     const EarlierPlacement earlier = placed_by(plan, workload, summary, tiers);

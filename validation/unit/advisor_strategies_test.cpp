@@ -3,6 +3,7 @@
 // Strategies of the field, on cases computed by hand, and on random ones.
 #include "advisor/advice.hpp"
 #include "advisor/needs.hpp"
+#include "advisor_fast_and_slow.hpp"
 #include "model/cost.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +13,6 @@
 namespace omptier {
 namespace {
 
-constexpr std::uint64_t MiB = 1 << 20;
 const Figures k_dram{80, 80, 100e9, 100e9}, k_hbm{120, 120, 400e9, 400e9},
     k_nvm{300, 900, 30e9, 10e9};
 using Tiers = std::vector<std::size_t>;

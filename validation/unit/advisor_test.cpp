@@ -7,14 +7,13 @@
 #include "advisor/move_advice.hpp"
 #include "advisor/placement.hpp"
 #include "advisor/traits_source.hpp"
+#include "advisor_fast_and_slow.hpp"
 
 #include <gtest/gtest.h>
 #include <random>
 
 namespace omptier {
 namespace {
-
-constexpr std::uint64_t MiB = 1 << 20;
 
 Figures figures(double read_ns, double write_ns, double read_gb, double write_gb) {
   return {read_ns, write_ns, read_gb * 1e9, write_gb * 1e9};

@@ -4,6 +4,7 @@
 #include "advisor/advice.hpp"
 #include "advisor/together.hpp"
 #include "advisor/toss_ups.hpp"
+#include "advisor_fast_and_slow.hpp"
 #include "cli/advice_text.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +15,6 @@
 namespace omptier {
 namespace {
 
-constexpr std::uint64_t MiB = 1 << 20;
 using Either = std::vector<std::optional<std::size_t>>;
 
 // Sites of 40 MiB with these shares, each known to so many points; DRAM holds so many bytes.

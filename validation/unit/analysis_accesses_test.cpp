@@ -3,6 +3,7 @@
 // What is accessed how often, and read or written, from samples of time that were blamed on loads
 // alone: loops of one profile whose accesses are made by hand.
 #include "analysis_summary.hpp"
+#include "analysis_text.hpp"
 
 #include "advisor/evidence.hpp"
 #include "advisor/explain.hpp"
@@ -78,21 +79,6 @@ ProfileSummary summary_of_loops(std::uint32_t arrays, const std::vector<SampledL
       profile.samples.push_back(sample);
     }
   return summary_of(profile);
-}
-
-ProfileNames made_up_names(const ProfileSummary& summary) {
-  ProfileNames names;
-  for (const SiteSummary& site : summary.sites)
-    names.sites.push_back("array" + std::to_string(site.frames[0].offset));
-  names.regions.assign(summary.regions.size(), "outside");
-  names.phases.assign(summary.phases.size(), "phase");
-  return names;
-}
-
-std::string text_of(const ProfileSummary& summary) {
-  ProfileTextOptions plain;
-  plain.utf8 = false;
-  return profile_text(summary, made_up_names(summary), plain);
 }
 
 Workload workload_of(const ProfileSummary& summary) {

@@ -12,7 +12,7 @@
 namespace omptier {
 namespace {
 
-constexpr std::uint64_t k_bias = 0x10000, k_page = 4096;
+constexpr std::uint64_t k_app_bias = 0x10000, k_page = 4096;
 
 // A module of code [0, 4) and data [4, 12) pages; two variables in the data, one in the code.
 std::vector<StaticVariable> some_statics(const ModuleInfo& module) {
@@ -30,9 +30,9 @@ protected:
     ASSERT_TRUE(open_log(writer, file));
     run.start_time = monotonic_nanoseconds();
     writer.run(run);
-    writer.module(0, {"build-id:1", "app", "/app", k_bias, false});
-    writer.area(AreaKind::module, 0, k_bias, 12 * k_page, run.start_time);
-    writer.area(AreaKind::statics, 0, k_bias + 4 * k_page, 8 * k_page, run.start_time);
+    writer.module(0, {"build-id:1", "app", "/app", k_app_bias, false});
+    writer.area(AreaKind::module, 0, k_app_bias, 12 * k_page, run.start_time);
+    writer.area(AreaKind::statics, 0, k_app_bias + 4 * k_page, 8 * k_page, run.start_time);
     writer.area(AreaKind::stack, 7, 0x700000, 0x10000, run.start_time);
     writer.area(AreaKind::heap, 0, 0x900000, 0x1000, run.start_time);
   }
@@ -62,7 +62,7 @@ protected:
 TEST_F(Areas, GiveEachVariableARowAndTheRestToItsModule) {
   const std::uint64_t now = run.start_time + 1;
   for (const std::uint64_t page : {5, 6, 8, 4, 7, 11, 1, 0})
-    writer.sample(sample_at(now, k_bias + page * k_page + 8));
+    writer.sample(sample_at(now, k_app_bias + page * k_page + 8));
   writer.sample(sample_at(now, 0x700008));
   writer.sample(sample_at(now, 0x900008));
   writer.sample(sample_at(now, 0x5000000));
@@ -89,7 +89,7 @@ TEST_F(Areas, GiveEachVariableARowAndTheRestToItsModule) {
 }
 
 TEST_F(Areas, WithoutSymbolsAreTheModules) {
-  writer.sample(sample_at(run.start_time + 1, k_bias + 5 * k_page));
+  writer.sample(sample_at(run.start_time + 1, k_app_bias + 5 * k_page));
   const ProfileSummary made = summary({});
   ASSERT_EQ(made.sites.size(), 1u);
   EXPECT_EQ(made.sites[0].kind, SiteKind::statics);
@@ -99,8 +99,8 @@ TEST_F(Areas, WithoutSymbolsAreTheModules) {
 TEST_F(Areas, EndWithTheirModule) {
   writer.area_end(AreaKind::module, 0, run.start_time + 10);
   writer.area_end(AreaKind::statics, 0, run.start_time + 10);
-  writer.sample(sample_at(run.start_time + 5, k_bias + 5 * k_page));
-  writer.sample(sample_at(run.start_time + 15, k_bias + 5 * k_page));
+  writer.sample(sample_at(run.start_time + 5, k_app_bias + 5 * k_page));
+  writer.sample(sample_at(run.start_time + 15, k_app_bias + 5 * k_page));
   const ProfileSummary made = summary();
   ASSERT_NE(find(made, SiteKind::variable, "work"), nullptr);
   EXPECT_EQ(find(made, SiteKind::variable, "work")->samples, 1u);

@@ -3,6 +3,7 @@
 // Blocks of one site told apart, from samples whose truth is known: which are hot, and how much of
 // the site's memory is.
 #include "analysis_summary.hpp"
+#include "units.hpp"
 
 #include "analysis/blocks.hpp"
 #include "cli/code_text.hpp"
@@ -14,8 +15,6 @@
 using namespace omptier;
 
 namespace {
-
-constexpr std::uint64_t k_second = 1'000'000'000, k_megabyte = 1 << 20;
 
 // One site whose blocks of 1 MiB live from the start to the end of ten seconds.
 class Blocks {
@@ -29,7 +28,7 @@ public:
     profile.modules[0].identity = "build-id:aa";
     profile.sites.push_back({0, {{0, 16}}});
     for (std::uint64_t i = 0; i < count; ++i)
-      add(k_second, k_megabyte);
+      add(k_second, k_mib);
   }
   void add(std::uint64_t time, std::uint64_t bytes, std::uint64_t end = ObjectRecord::k_never) {
     ObjectRecord object;
@@ -144,7 +143,7 @@ TEST(HotPart, AFewSamplesSayNothing) {
 TEST(HotPart, BuffersInTurnAreOneMemory) {
   Blocks made(0);
   for (std::uint64_t i = 0; i < 100; ++i)
-    made.add(k_second + i * 100'000'000, k_megabyte, k_second + (i + 1) * 100'000'000);
+    made.add(k_second + i * 100'000'000, k_mib, k_second + (i + 1) * 100'000'000);
   for (std::uint64_t i = 0; i < 300; ++i) {
     made.sample(i / 3, 0.5);
     made.profile.samples.back().time = k_second + i / 3 * 100'000'000 + 1000 + i;

@@ -4,6 +4,7 @@
 // last-level cache, which strangers use too, with 2 MiB to itself.
 #include "analysis_summary.hpp"
 #include "log_build.hpp"
+#include "units.hpp"
 
 #include "analysis/cache.hpp"
 #include "base/os.hpp"
@@ -16,7 +17,6 @@ using namespace omptier;
 namespace {
 
 constexpr CacheSizes k_guest = {2 << 20, 105 << 20};
-constexpr double k_mib = 1 << 20;
 constexpr float k_millisecond = 1e6f, k_microsecond = 1e3f;
 
 AddressReuse after(float nanoseconds, std::uint32_t samples = 0, std::uint64_t range = 0) {

@@ -3,6 +3,7 @@
 // What comes to a program as new pages: the kernel's misses on them, as the virtual machine's event
 // unit records them, and how many bytes of them there are under a plan.
 #include "analysis_summary.hpp"
+#include "units.hpp"
 
 using namespace omptier;
 
@@ -35,8 +36,6 @@ TEST(FirstTouch, IsAPartOfTheObjectsStores) {
   const Profile runs[] = {profile, profile}; // a repeat: of one process, as before
   EXPECT_DOUBLE_EQ(site_at(summary_of(runs), 0).first_touch.total(), 500);
 }
-
-constexpr std::uint64_t k_mib = std::uint64_t{1} << 20, k_second = 1'000'000'000;
 
 // Blocks of one site, each live for a second.
 FreshBytes fresh_of(std::uint64_t bytes, const std::vector<std::uint64_t>& begins) {

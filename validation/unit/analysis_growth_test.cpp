@@ -3,6 +3,7 @@
 // A container that grows needs its old copy's room for a moment: told apart from what it holds, in
 // profiles, advice and plans; what merely lives side by side is not.
 #include "analysis_summary.hpp"
+#include "units.hpp"
 
 #include "advisor/advice.hpp"
 #include "advisor/evidence.hpp"
@@ -14,8 +15,6 @@
 
 namespace omptier {
 namespace {
-
-constexpr std::uint64_t k_mib = 1 << 20, k_ms = 1'000'000;
 
 // A profile of one site whose blocks a test tells, in order of their beginning.
 class Growth : public testing::Test {

@@ -4,12 +4,11 @@
 #include "analysis/latest.hpp"
 
 #include "analysis_summary.hpp"
+#include "units.hpp"
 
 using namespace omptier;
 
 namespace {
-
-constexpr std::uint64_t k_second = 1'000'000'000;
 
 // Array 0 is freed after four seconds, array 1 stays, array 2 comes after six. All are sampled
 // while they live, once a second, of ten.

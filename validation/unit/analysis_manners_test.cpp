@@ -3,8 +3,7 @@
 // Arrays that are accessed in two manners, and accesses of which the emulation lost the address:
 // made-up samples of time with the accesses of their loops.
 #include "analysis_summary.hpp"
-
-#include "cli/report_text.hpp"
+#include "analysis_text.hpp"
 
 #include <gtest/gtest.h>
 
@@ -67,17 +66,6 @@ ProfileSummary summary_of_waiting(std::uint32_t arrays, const std::vector<Waitin
       profile.samples.push_back(sample);
     }
   return summary_of(profile);
-}
-
-std::string text_of(const ProfileSummary& summary) {
-  ProfileNames names;
-  for (const SiteSummary& site : summary.sites)
-    names.sites.push_back("array" + std::to_string(site.frames[0].offset));
-  names.regions.assign(summary.regions.size(), "outside");
-  names.phases.assign(summary.phases.size(), "phase");
-  ProfileTextOptions plain;
-  plain.utf8 = false;
-  return profile_text(summary, names, plain);
 }
 
 // atoms are walked, three quarters of their bytes, and gathered, most of their time.

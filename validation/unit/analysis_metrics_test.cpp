@@ -3,6 +3,7 @@
 // Metrics from samples whose truth is known: shares, intervals that hold the truth, manners,
 // regions, lifetimes, joined profiles.
 #include "analysis_summary.hpp"
+#include "units.hpp"
 
 #include "analysis/ranks.hpp"
 #include "analysis/share_intervals.hpp"
@@ -15,8 +16,6 @@
 using namespace omptier;
 
 namespace {
-
-constexpr std::uint64_t k_second = 1'000'000'000;
 
 // A profile made by hand: sites are numbered, each with one frame at offset 16 * number.
 class Made {

@@ -84,17 +84,17 @@ TEST(LoopRates, TheKernelsTimeIsNotTheLoops) {
 // Samples of two clocks as perf's, 1 a millisecond together, in runs of so many of them (of user
 // code), of which the kernel has a part; between runs it has 12 ms. Every eighth is looked at.
 LoopRuns short_runs(unsigned count, double samples, double kernels, double speed, unsigned seed) {
-  constexpr double k_first = 1.7236, k_second = 2.382, k_between = 12;
+  constexpr double k_first_clock = 1.7236, k_second_clock = 2.382, k_between = 12;
   std::minstd_rand random(seed);
   std::uniform_real_distribution<double> any;
   LoopRuns runs;
   const double run = samples / (1 - kernels);
-  double first = any(random) * k_first, second = any(random) * k_second, last = -1;
+  double first = any(random) * k_first_clock, second = any(random) * k_second_clock, last = -1;
   for (double begin = 0; count > 0; begin += run + k_between) {
     while (std::min(first, second) < begin + run) {
       double& next = first < second ? first : second;
       const double now = next;
-      next += first < second ? k_first : k_second;
+      next += first < second ? k_first_clock : k_second_clock;
       if (now < begin || any(random) < kernels) continue; // in the kernel
       const double gap = now - last;
       const bool same = last >= begin;

@@ -17,12 +17,12 @@ namespace omptier {
 namespace {
 
 constexpr std::uint64_t k_size = 1 << 20; // bytes a block
-constexpr std::uint64_t k_bias = 0x7f0000000000, k_apart = 0x100000000;
+constexpr std::uint64_t k_first_bias = 0x7f0000000000, k_apart = 0x100000000;
 
 enum Module : std::uint32_t { k_app, k_omp, k_omptier, k_hwloc, k_numa, k_crypto, k_c, k_magick };
 
 std::uint64_t bias_of(Module module) {
-  return k_bias + module * k_apart;
+  return k_first_bias + module * k_apart;
 }
 
 // Modules with 16 pages of code, then 16 of data; sites and samples come from a test.

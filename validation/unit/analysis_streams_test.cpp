@@ -3,6 +3,7 @@
 // How streams of one loop share its time: small loops whose lines can be counted by hand, then
 // whole profiles in which all time was blamed on one array.
 #include "analysis_summary.hpp"
+#include "units.hpp"
 
 #include "analysis/shares.hpp"
 #include "analysis/streams.hpp"
@@ -15,7 +16,6 @@ using namespace omptier;
 
 namespace {
 
-constexpr std::uint64_t k_megabyte = 1 << 20;
 enum : std::uint32_t { a, b, c }; // sites: 16 MB each, one behind the other
 
 AccessPattern access(std::uint64_t pc, std::uint64_t address, float bytes, std::int64_t stride,
@@ -31,7 +31,7 @@ AccessPattern access(std::uint64_t pc, std::uint64_t address, float bytes, std::
 }
 
 std::uint64_t in(std::uint32_t site, std::uint64_t offset = 0) {
-  return (100 + 16 * site) * k_megabyte + offset;
+  return (100 + 16 * site) * k_mib + offset;
 }
 
 struct At {
@@ -83,7 +83,7 @@ TEST(Streams, RowsOfAStencilMoveALineOnce) {
   EXPECT_DOUBLE_EQ(stencil.at(b), 20);
   // Halves of an array that are farther apart than a cache are two streams.
   const auto halves = lines(
-      {{a, false, access(1, in(a), 64, 64)}, {a, false, access(2, in(a, 8 * k_megabyte), 64, 64)}});
+      {{a, false, access(1, in(a), 64, 64)}, {a, false, access(2, in(a, 8 * k_mib), 64, 64)}});
   EXPECT_DOUBLE_EQ(halves.at(a), 20);
 }
 
@@ -109,8 +109,8 @@ TEST(Streams, WhatIsNoStreamHasNone) {
 }
 
 // Weight by site of a loop of which all samples were blamed on b.
-struct Loop {
-  explicit Loop(std::vector<AccessPattern> accesses) : accesses_(std::move(accesses)) {
+struct BlamedLoop {
+  explicit BlamedLoop(std::vector<AccessPattern> accesses) : accesses_(std::move(accesses)) {
     profile_.file = "made";
     profile_.run.measure = Measure::time;
     profile_.run.worst_error = 0.2;
@@ -126,11 +126,11 @@ struct Loop {
       profile_.objects.push_back(object);
     }
   }
-  Loop& bytes(std::uint32_t site, std::uint64_t bytes) {
+  BlamedLoop& bytes(std::uint32_t site, std::uint64_t bytes) {
     profile_.objects[site].bytes = bytes;
     return *this;
   }
-  Loop& error(double worst) {
+  BlamedLoop& error(double worst) {
     profile_.run.worst_error = worst;
     return *this;
   }
@@ -157,7 +157,7 @@ struct Loop {
 private:
   Profile profile_;
   std::vector<AccessPattern> accesses_;
-  std::uint64_t bytes_[3] = {16 * k_megabyte, 16 * k_megabyte, 16 * k_megabyte};
+  std::uint64_t bytes_[3] = {16 * k_mib, 16 * k_mib, 16 * k_mib};
 };
 
 const SiteSummary& site(const ProfileSummary& summary, std::uint32_t number) {
@@ -170,7 +170,7 @@ std::vector<AccessPattern> triad() {
 }
 
 TEST(Streams, ShareHalfOfTheirTimeByLines) {
-  const ProfileSummary summary = Loop(triad()).summary();
+  const ProfileSummary summary = BlamedLoop(triad()).summary();
   EXPECT_NEAR(site(summary, a).share.value, 0.25, 0.01); // half of 2 in 4
   EXPECT_NEAR(site(summary, b).share.value, 0.625, 0.01);
   EXPECT_NEAR(site(summary, c).share.value, 0.125, 0.01);
@@ -184,21 +184,21 @@ TEST(Streams, ShareHalfOfTheirTimeByLines) {
 }
 
 TEST(Streams, OnlySamplesOfTime) {
-  const ProfileSummary summary = Loop(triad()).summary(Measure::misses);
+  const ProfileSummary summary = BlamedLoop(triad()).summary(Measure::misses);
   EXPECT_EQ(site(summary, b).share.value, 1);
 }
 
 TEST(Streams, WhatWaitsForAnAddressKeepsItsTime) {
   std::vector<AccessPattern> loop = triad();
   loop[1].through = in(c);
-  EXPECT_EQ(site(Loop(loop).summary(), b).share.value, 1);
+  EXPECT_EQ(site(BlamedLoop(loop).summary(), b).share.value, 1);
 }
 
 TEST(Streams, CachedArraysMoveNothing) {
-  const ProfileSummary summary = Loop(triad()).bytes(b, 16384).summary();
+  const ProfileSummary summary = BlamedLoop(triad()).bytes(b, 16384).summary();
   EXPECT_NEAR(site(summary, a).share.value, 1.0 / 3, 0.01);
   EXPECT_NEAR(site(summary, b).share.value, 1.0 / 2, 0.01);
-  EXPECT_EQ(site(Loop({access(2, in(b), 8, 8)}).bytes(b, 16384).summary(), b).share.value, 1);
+  EXPECT_EQ(site(BlamedLoop({access(2, in(b), 8, 8)}).bytes(b, 16384).summary(), b).share.value, 1);
 }
 
 // All that was blamed on a site went to others': it may have been right.
@@ -220,7 +220,7 @@ TEST(Streams, WhatWasDealtAwayIsInTheInterval) {
 
 TEST(Streams, SharedTimeIsLessWrongThanBlame) {
   const auto error = [](std::vector<AccessPattern> loop, double worst, Measure measure) {
-    return Loop(std::move(loop)).error(worst).summary(measure).worst_error;
+    return BlamedLoop(std::move(loop)).error(worst).summary(measure).worst_error;
   };
   EXPECT_EQ(error(triad(), 0.35, Measure::time), 0.25);
   EXPECT_EQ(error(triad(), 0.1, Measure::time), 0.1);

@@ -6,6 +6,7 @@
 #include "advisor/evidence.hpp"
 #include "analysis/stretch_begins.hpp"
 #include "analysis_summary.hpp"
+#include "units.hpp"
 
 #include <gtest/gtest.h>
 
@@ -17,8 +18,7 @@ using namespace omptier;
 
 namespace {
 
-constexpr std::uint64_t k_second = 1'000'000'000, k_ms = 1'000'000;
-constexpr std::uint64_t k_bytes = std::uint64_t{48} << 20;
+constexpr std::uint64_t k_array_bytes = std::uint64_t{48} << 20;
 constexpr std::uint32_t k_thread = 1;
 
 // Runs of one region. Stretches are letters: 'a' ends with the barrier at offset 'a'; '.' ends with
@@ -41,7 +41,7 @@ public:
     object.time = k_second;
     object.object = object.site = site;
     object.address = address_of_array(site);
-    object.bytes = k_bytes;
+    object.bytes = k_array_bytes;
     object.released = ObjectRecord::k_never;
     profile.objects.push_back(object);
   }
@@ -65,7 +65,7 @@ public:
         sample.time = stretch.end - part * stretch.nanoseconds / 20;
         // All over the array: else only a part of it is worth fast memory.
         const std::uint64_t anywhere = (profile.samples.size() + 1) * 0x9e3779b97f4a7c15u >> 16;
-        sample.address = address_of_array(array) + anywhere % k_bytes;
+        sample.address = address_of_array(array) + anywhere % k_array_bytes;
         sample.kind = AccessKind::load;
         sample.weight = weight / 19;
         profile.samples.push_back(sample);
@@ -204,8 +204,9 @@ Advice advice_for(const ProfileSummary& summary, const std::vector<bool>& reduct
                             {"outside", "all"},
                             {"the barrier of x", "the barrier of y"},
                             reductions};
-  return advise(workload_from(summary, names, k_slow), {{MemoryKind::dram, k_bytes * 5 / 4, k_fast},
-                                                        {MemoryKind::nvm, 64 * k_bytes, k_slow}});
+  return advise(workload_from(summary, names, k_slow),
+                {{MemoryKind::dram, k_array_bytes * 5 / 4, k_fast},
+                 {MemoryKind::nvm, 64 * k_array_bytes, k_slow}});
 }
 
 TEST(MovesAtBarriers, AreAdvisedWhereStretchesAreLong) {

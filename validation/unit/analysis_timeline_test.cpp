@@ -2,6 +2,7 @@
 //
 // Time lines of runs that are written down as letters: regions of 10 ms each, one behind the other.
 #include "analysis/timeline.hpp"
+#include "units.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +10,6 @@
 
 namespace omptier {
 namespace {
-
-constexpr std::uint64_t k_ms = 1'000'000;
 
 ProfileSummary run_of(const std::string& letters) {
   ProfileSummary summary;

@@ -6,6 +6,7 @@
 #include "advisor/evidence.hpp"
 #include "analysis/aggregate.hpp"
 #include "cli/advice_text.hpp"
+#include "units.hpp"
 
 #include <algorithm>
 #include <gtest/gtest.h>
@@ -13,9 +14,6 @@
 
 namespace omptier {
 namespace {
-
-constexpr std::uint64_t k_mib = 1 << 20;
-constexpr std::uint64_t k_second = 1'000'000'000;
 
 // One site of every kind, all alike; a site's name is its kind's.
 struct EveryKind {

@@ -3,16 +3,12 @@
 // A loop in this program's code, emulated from registers that the test makes up.
 #pragma once
 
+#include "code_places.hpp"
 #include "emulation/loop_accesses.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <gtest/gtest.h>
 #include <vector>
-
-inline std::uint64_t at(const void* place) {
-  return reinterpret_cast<std::uint64_t>(place);
-}
 
 struct EmulatedLoop : testing::Test {
   omptier::FunctionCache functions;

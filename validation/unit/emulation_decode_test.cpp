@@ -3,6 +3,7 @@
 // Decoding and blame on known machine code with known registers. The code below is only looked at,
 // never run; labels name the places where interrupts are pretended.
 
+#include "code_places.hpp"
 #include "emulation/emulate.hpp"
 #include "emulation/process_memory.hpp"
 #include "sampling/blame.hpp"
@@ -16,8 +17,7 @@
 #include <unistd.h>
 
 // clang-format off
-asm(".text\n"
-    ".macro place name\n .globl \\name\n .hidden \\name\n \\name:\n .endm\n"
+asm(PLACES ".text\n"
     "place sample_stream\n"
     "  movq (%rdi,%rcx,8), %rax\n"
     "place sample_stream_next\n"
@@ -103,10 +103,6 @@ namespace {
 using namespace omptier;
 
 constexpr unsigned k_r9 = 9, k_r11 = 11, k_r15 = 15;
-
-std::uint64_t at(const void* place) {
-  return reinterpret_cast<std::uint64_t>(place);
-}
 
 std::unique_ptr<Function> decode(const char* begin, const char* end) {
   const auto* bytes = reinterpret_cast<const std::uint8_t*>(begin);

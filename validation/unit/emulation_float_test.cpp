@@ -8,9 +8,7 @@
 #include <vector>
 
 // clang-format off
-asm(".text\n"
-    ".macro place name\n .globl \\name\n .hidden \\name\n \\name:\n .endm\n"
-
+asm(PLACES ".text\n"
     // grid[(int)y[i]][(int)x[i]] += 1, rows of 64
     "place float_deposit\n .cfi_startproc\n"
     "  movsd float_one(%rip), %xmm1\n"

@@ -2,6 +2,7 @@
 //
 // Loads of which several can be on the way at once, and links of chains, in code as compilers write
 // it. The code is only looked at, never run.
+#include "code_places.hpp"
 #include "emulation/gathered.hpp"
 #include "emulation/loops.hpp"
 
@@ -10,21 +11,20 @@
 #include <memory>
 
 // clang-format off
-asm(".text\n"
-    ".macro gathered_place name\n .globl \\name\n .hidden \\name\n \\name:\n .endm\n"
-    "gathered_place gathered_begin\n"
+asm(PLACES ".text\n"
+    "place gathered_begin\n"
     "1: movslq (%rsi,%rax,4), %rcx\n" // sum += x[index[i]]
-    "gathered_place gathered_indexed\n"
+    "place gathered_indexed\n"
     "  addsd (%rdi,%rcx,8), %xmm0\n"
     "  addq $1, %rax\n"
     "  cmpq %rax, %rdx\n"
     "  jne 1b\n"
-    "gathered_place gathered_link\n" // node = node->next
+    "place gathered_link\n" // node = node->next
     "1: movq 8(%rbx), %rbx\n"
     "  addq $1, %rax\n"
     "  testq %rbx, %rbx\n"
     "  jne 1b\n"
-    "gathered_place gathered_field\n" // sum += node->value, of which the next is known late
+    "place gathered_field\n" // sum += node->value, of which the next is known late
     "1: addsd (%rbx), %xmm0\n"
     "  movq 8(%rbx), %rbx\n"
     "  testq %rbx, %rbx\n"
@@ -34,27 +34,27 @@ asm(".text\n"
     "  imulq %r9, %rax\n"
     "  shrq $40, %rax\n"
     "  addq $1, %rcx\n"
-    "gathered_place gathered_hashed\n"
+    "place gathered_hashed\n"
     "  xorq (%r8,%rax,8), %r10\n"
     "  cmpq %rcx, %rdx\n"
     "  jne 1b\n"
     // state = table[state ^ i]
     "1: xorq %rcx, %rax\n"
-    "gathered_place gathered_by_state\n"
+    "place gathered_by_state\n"
     "  movq (%r8,%rax,8), %rax\n"
     "  addq $1, %rcx\n"
     "  cmpq %rcx, %rdx\n"
     "  jne 1b\n"
     "1: leaq (%rsi,%rdi), %rax\n" // search by halves without a branch
     "  shrq $1, %rax\n"
-    "gathered_place gathered_halves\n"
+    "place gathered_halves\n"
     "  cmpq %r9, (%r8,%rax,8)\n"
     "  cmovbq %rax, %rsi\n"
     "  cmovaeq %rax, %rdi\n"
     "  subl $1, %ecx\n"
     "  jne 1b\n"
     "1: movq -8(%rbp), %rax\n" // node = node->next, not optimised
-    "gathered_place gathered_on_stack\n"
+    "place gathered_on_stack\n"
     "  movq 8(%rax), %rax\n"
     "  movq %rax, -8(%rbp)\n"
     "  cmpq $0, -8(%rbp)\n"
@@ -63,7 +63,7 @@ asm(".text\n"
     "  movq -24(%rbp), %rdx\n"
     "  movslq (%rdx,%rax,4), %rax\n"
     "  movq -32(%rbp), %rdx\n"
-    "gathered_place gathered_indexed_on_stack\n"
+    "place gathered_indexed_on_stack\n"
     "  movsd (%rdx,%rax,8), %xmm0\n"
     "  addsd -40(%rbp), %xmm0\n"
     "  movsd %xmm0, -40(%rbp)\n"
@@ -71,7 +71,7 @@ asm(".text\n"
     "  cmpl $100, -12(%rbp)\n"
     "  jne 1b\n"
     "1: xorl %ecx, %ecx\n" // for each node of a list: for each of its values
-    "gathered_place gathered_values\n"
+    "place gathered_values\n"
     "2: addsd 16(%rbx,%rcx,8), %xmm0\n"
     "  addq $1, %rcx\n"
     "  cmpq $8, %rcx\n"
@@ -81,7 +81,7 @@ asm(".text\n"
     "  jne 1b\n"
     "1: xorl %ecx, %ecx\n" // for each block of a list: for each of its indices
     "2: movslq 16(%rbx,%rcx,4), %rax\n"
-    "gathered_place gathered_in_block\n"
+    "place gathered_in_block\n"
     "  addsd (%rdi,%rax,8), %xmm0\n"
     "  addq $1, %rcx\n"
     "  cmpq %rcx, %rdx\n"
@@ -90,7 +90,7 @@ asm(".text\n"
     "  testq %rbx, %rbx\n"
     "  jne 1b\n"
     "1:\n" // node = found ? first : node->next
-    "gathered_place gathered_before_continue\n"
+    "place gathered_before_continue\n"
     "  movq (%rbx), %rax\n"
     "  testq %rax, %rax\n"
     "  je 2f\n"
@@ -101,7 +101,7 @@ asm(".text\n"
     "  subq $1, %rcx\n"
     "  jne 1b\n"
     "1: movslq (%rsi,%rbx,4), %rax\n" // a branch jumps over what would renew the register
-    "gathered_place gathered_behind_branch\n"
+    "place gathered_behind_branch\n"
     "  movq (%rdi,%rax,8), %rcx\n"
     "  testq %rcx, %rcx\n"
     "  je 2f\n"
@@ -112,13 +112,13 @@ asm(".text\n"
     "1: movq %rbx, %rdi\n" // node = next(node)
     "  call gathered_begin\n"
     "  movq %rax, %rbx\n"
-    "gathered_place gathered_by_call\n"
+    "place gathered_by_call\n"
     "  movq (%rbx), %rbx\n"
     "  testq %rbx, %rbx\n"
     "  jne 1b\n"
     "1: movq %rcx, %rax\n"
     "  imulq %r9, %rax\n"
-    "gathered_place gathered_above_remainder\n"
+    "place gathered_above_remainder\n"
     "  addq (%r8,%rax,8), %r10\n"
     "  addq $1, %rcx\n"
     "  cmpq %rcx, %rdx\n"
@@ -127,10 +127,10 @@ asm(".text\n"
     "  ret\n"
     "  addq $1, %rdx\n" // a jump back, but no loop
     "  jmp 1b\n"
-    "gathered_place gathered_in_no_loop\n"
+    "place gathered_in_no_loop\n"
     "  movq (%rdi,%rsi,8), %rax\n"
     "  ret\n"
-    "gathered_place gathered_end\n");
+    "place gathered_end\n");
 // clang-format on
 extern "C" char gathered_begin[], gathered_indexed[], gathered_link[], gathered_field[],
     gathered_hashed[], gathered_by_state[], gathered_halves[], gathered_on_stack[],
@@ -153,35 +153,35 @@ int number_of(const char* place) {
   return code().at(reinterpret_cast<std::uint64_t>(place));
 }
 
-bool at(const char* place) {
+bool is_gathered_at(const char* place) {
   return is_gathered(code(), number_of(place));
 }
 
 TEST(Gathered, ByAnIndexOrAComputedPlace) {
-  EXPECT_TRUE(at(gathered_begin)); // the index itself: by a counter
-  EXPECT_TRUE(at(gathered_indexed));
-  EXPECT_TRUE(at(gathered_hashed));
-  EXPECT_TRUE(at(gathered_indexed_on_stack));
-  EXPECT_TRUE(at(gathered_above_remainder));
+  EXPECT_TRUE(is_gathered_at(gathered_begin)); // the index itself: by a counter
+  EXPECT_TRUE(is_gathered_at(gathered_indexed));
+  EXPECT_TRUE(is_gathered_at(gathered_hashed));
+  EXPECT_TRUE(is_gathered_at(gathered_indexed_on_stack));
+  EXPECT_TRUE(is_gathered_at(gathered_above_remainder));
 }
 
 TEST(Gathered, LinksAreNot) {
-  EXPECT_FALSE(at(gathered_link));
-  EXPECT_FALSE(at(gathered_field));
-  EXPECT_FALSE(at(gathered_by_state));
-  EXPECT_FALSE(at(gathered_on_stack));
-  EXPECT_FALSE(at(gathered_by_call));
+  EXPECT_FALSE(is_gathered_at(gathered_link));
+  EXPECT_FALSE(is_gathered_at(gathered_field));
+  EXPECT_FALSE(is_gathered_at(gathered_by_state));
+  EXPECT_FALSE(is_gathered_at(gathered_on_stack));
+  EXPECT_FALSE(is_gathered_at(gathered_by_call));
 }
 
 TEST(Gathered, FlagsAndBranchesCarryValues) {
-  EXPECT_FALSE(at(gathered_halves));
-  EXPECT_FALSE(at(gathered_behind_branch));
-  EXPECT_FALSE(at(gathered_before_continue));
+  EXPECT_FALSE(is_gathered_at(gathered_halves));
+  EXPECT_FALSE(is_gathered_at(gathered_behind_branch));
+  EXPECT_FALSE(is_gathered_at(gathered_before_continue));
 }
 
 TEST(Gathered, AChainOutsideCountsWhereTheInnerLoopLoadsNoIndex) {
-  EXPECT_FALSE(at(gathered_values));
-  EXPECT_TRUE(at(gathered_in_block));
+  EXPECT_FALSE(is_gathered_at(gathered_values));
+  EXPECT_TRUE(is_gathered_at(gathered_in_block));
 }
 
 TEST(Gathered, LoopsThatRepeatTheInstruction) {
@@ -229,8 +229,8 @@ TEST(Gathered, NestsReachAsFarAsNothingIsCalled) {
 }
 
 TEST(Gathered, NothingIsKnownWithoutALoop) {
-  EXPECT_FALSE(at(gathered_in_no_loop));
-  EXPECT_FALSE(at(gathered_end)); // no instruction
+  EXPECT_FALSE(is_gathered_at(gathered_in_no_loop));
+  EXPECT_FALSE(is_gathered_at(gathered_end)); // no instruction
 }
 
 } // namespace

@@ -13,9 +13,7 @@
 #include <vector>
 
 // clang-format off
-asm(".text\n"
-    ".macro place name\n .globl \\name\n .hidden \\name\n \\name:\n .endm\n"
-
+asm(PLACES ".text\n"
     // y[i] = x[i] + y[i]; i in rcx, end in rdx
     "place loop_update\n .cfi_startproc\n"
     "place loop_update_head\n"
@@ -246,17 +244,15 @@ namespace {
 
 using namespace omptier;
 
-struct Loop : EmulatedLoop {
+struct SamplingLoop : EmulatedLoop {
   std::uint64_t stack[64] = {};
 
-  Loop() { sample.general[k_rsp] = at(stack + 32); }
+  SamplingLoop() { sample.general[k_rsp] = at(stack + 32); }
   double bytes() const {
     return std::accumulate(found.begin(), found.end(), 0.0,
                            [](double sum, const auto& p) { return sum + double{p.bytes}; });
   }
 };
-
-using SamplingLoop = Loop;
 
 TEST_F(SamplingLoop, LoadsAndStoresInTheirProportion) {
   std::vector<double> x(4096), y(4096);
@@ -420,7 +416,7 @@ TEST_F(SamplingLoop, WhatStaysInItsPlaceIsNotFollowed) {
 }
 
 // A sample in the fifth iteration of a loop that began at i = 40.
-struct Counted : Loop {
+struct Counted : SamplingLoop {
   std::vector<double> in = std::vector<double>(1 << 16), out = std::vector<double>(2048);
   static constexpr std::uint64_t k_begin = 40, k_iteration = 4;
   Counted() {
@@ -557,7 +553,7 @@ TEST_F(SamplingLoop, TheWayThatWasTakenIsBlamed) {
 }
 
 // Registers of loop_inner in the fifth call.
-struct Called : Loop {
+struct Called : SamplingLoop {
   std::vector<std::uint64_t> a = std::vector<std::uint64_t>(512), b = a, c = a;
   Called() {
     sample.general[k_rdi] = at(a.data());

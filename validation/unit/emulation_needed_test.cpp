@@ -12,25 +12,23 @@
 #include <vector>
 
 // clang-format off
-asm(".text\n"
-    ".macro spot name\n .globl \\name\n .hidden \\name\n \\name:\n .endm\n"
-
+asm(PLACES ".text\n"
     // sum += table[random]; now and then table[random] = sum
-    "spot needed_sum\n .cfi_startproc\n"
+    "place needed_sum\n .cfi_startproc\n"
     "  movq %rax, %rdx\n"
     "  shrq $9, %rdx\n"
     "  addq (%rdi,%rdx,8), %rsi\n"
     "  testb $3, %cl\n"
     "  jne needed_sum_next\n"
     "  movq %rsi, (%rdi,%rdx,8)\n"
-    "spot needed_sum_next\n"
+    "place needed_sum_next\n"
     "  addq $12345, %rax\n"
     "  decq %rcx\n"
     "  jnz needed_sum\n"
     "  ret\n .cfi_endproc\n"
 
     // y[index[i]] += x[i] as long as more[i]
-    "spot needed_index\n .cfi_startproc\n"
+    "place needed_index\n .cfi_startproc\n"
     "  movslq (%rsi,%rcx,4), %rax\n"
     "  movsd (%rdi,%rcx,8), %xmm0\n"
     "  addsd (%rdx,%rax,8), %xmm0\n"
@@ -41,7 +39,7 @@ asm(".text\n"
     "  ret\n .cfi_endproc\n"
 
     // The pointer is kept on the stack, like a sum that no address depends on.
-    "spot needed_spilled\n .cfi_startproc\n"
+    "place needed_spilled\n .cfi_startproc\n"
     "  movq 8(%rsp), %rdi\n"
     "  movq (%rdi), %rax\n"
     "  movq %rax, 8(%rsp)\n"
@@ -51,7 +49,7 @@ asm(".text\n"
     "  ret\n .cfi_endproc\n"
 
     // The mask is read, the gather clears its own: what it gathers is only added.
-    "spot needed_gather\n .cfi_startproc\n"
+    "place needed_gather\n .cfi_startproc\n"
     "  vmovdqu (%rsi,%rcx,4), %ymm1\n"
     "  vmovdqu (%rdx,%rcx,4), %ymm3\n"
     "  vpgatherdd %ymm3, (%rdi,%ymm1,4), %ymm2\n"
@@ -62,10 +60,10 @@ asm(".text\n"
     "  ret\n .cfi_endproc\n"
 
     // for each row: a hash of its bytes, two an iteration of the inner loop, then table[hash]
-    "spot needed_rows\n .cfi_startproc\n"
+    "place needed_rows\n .cfi_startproc\n"
     "  xorl %eax, %eax\n"
     "  movl $2, %ecx\n"
-    "spot needed_rows_inner\n"
+    "place needed_rows_inner\n"
     "  addq (%rsi), %rax\n"
     "  addq $8, %rsi\n"
     "  decq %rcx\n"
@@ -76,7 +74,7 @@ asm(".text\n"
     "  ret\n .cfi_endproc\n"
 
     // place[i] = data[i], then data[place[0]]: what is stored is read again as an index
-    "spot needed_stored\n .cfi_startproc\n"
+    "place needed_stored\n .cfi_startproc\n"
     "  movq (%rsi,%rcx,8), %rax\n"
     "  movq %rax, (%rdi,%rcx,8)\n"
     "  movq (%rdi,%rcx,8), %rdx\n"

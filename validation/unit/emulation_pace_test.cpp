@@ -3,6 +3,7 @@
 // Iterations between two samples, from pretended registers, and what a loop accesses meanwhile. The
 // code below is only looked at, never run.
 
+#include "code_places.hpp"
 #include "emulation/loop_accesses.hpp"
 #include "emulation/loop_pace.hpp"
 
@@ -10,9 +11,7 @@
 #include <vector>
 
 // clang-format off
-asm(".text\n"
-    ".macro place name\n .globl \\name\n .hidden \\name\n \\name:\n .endm\n"
-
+asm(PLACES ".text\n"
     // y[i] = x[i]; i in rcx, end in rdx, another counter in r8
     "place pace_copy\n .cfi_startproc\n"
     "place pace_copy_head\n"
@@ -73,10 +72,6 @@ namespace {
 using namespace omptier;
 
 constexpr double k_gap = 1e6; // ns
-
-std::uint64_t at(const void* place) {
-  return reinterpret_cast<std::uint64_t>(place);
-}
 
 struct Pace : testing::Test {
   FunctionCache functions;

@@ -9,9 +9,7 @@
 #include <vector>
 
 // clang-format off
-asm(".text\n"
-    ".macro place name\n .globl \\name\n .hidden \\name\n \\name:\n .endm\n"
-
+asm(PLACES ".text\n"
     // sum += field[component][i] of nine components, which lie r8 bytes apart
     "place loop_components\n .cfi_startproc\n"
     "place loop_components_head\n"
@@ -51,8 +49,7 @@ asm(".text\n"
     "  addq $8, %rsi\n"
     "  decq %r8\n"
     "  jnz 1b\n"
-    "  ret\n .cfi_endproc\n"
-    ".purgem place\n");
+    "  ret\n .cfi_endproc\n");
 // clang-format on
 extern "C" const char loop_components_load[], loop_counts_add[], loop_fill_sample[];
 

@@ -6,9 +6,7 @@
 #include "emulated_loop.hpp"
 
 // clang-format off
-asm(".text\n"
-    ".macro place name\n .globl \\name\n .hidden \\name\n \\name:\n .endm\n"
-
+asm(PLACES ".text\n"
     // if (level[node[i]] < 0) level[node[i]] = r8
     "place tested_visit\n .cfi_startproc\n"
     "place tested_visit_head\n"

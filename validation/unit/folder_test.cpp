@@ -6,6 +6,7 @@
 #include "dram_and_hbm.hpp"
 #include "placement/folder.hpp"
 #include "placement/placer.hpp"
+#include "real_calls.hpp"
 
 #include <gtest/gtest.h>
 
@@ -54,7 +55,6 @@ namespace {
 
 constexpr std::size_t k_slice = std::size_t{32} << 30, k_block = 1 << 20;
 
-const OsCalls* real = nullptr;
 void* no_copies(void* at, std::size_t bytes, int protection, int flags, int fd, off_t offset) {
   constexpr int k_copy = MAP_PRIVATE | MAP_FIXED;
   if (fd < 0 || (flags & k_copy) != k_copy)

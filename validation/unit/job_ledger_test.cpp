@@ -4,7 +4,9 @@
 // its own, which is what the kernel tells them apart by), forked ones, killed ones, and files made
 // to break it.
 #include "base/os.hpp"
+#include "job_nodes.hpp"
 #include "placement/job_ledger.hpp"
+#include "real_calls.hpp"
 
 #include <gtest/gtest.h>
 
@@ -29,15 +31,6 @@
 using namespace omptier;
 
 namespace {
-
-constexpr std::uint64_t k_cap = 1'000'000;
-
-NodeSet nodes(std::initializer_list<unsigned> list) {
-  NodeSet set;
-  for (const unsigned node : list)
-    set.add(node);
-  return set;
-}
 
 class JobLedgerTest : public ::testing::Test {
 protected:
@@ -519,7 +512,6 @@ TEST_F(JobLedgerTest, AFullFileIsLeftToTheOthers) {
 }
 
 // Every call fails in turn: alone or with the others, never stuck, never wrong.
-const OsCalls* real = nullptr;
 long countdown = -1, calls = 0;
 bool fails_now(int error) {
   if (calls++ != countdown) return false;

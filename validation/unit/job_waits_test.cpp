@@ -4,8 +4,10 @@
 // process that was stopped or killed in the middle of a request, one that has the file locked, and
 // a thread that the kernel prefers to the one that has the lock.
 #include "base/os.hpp"
+#include "job_nodes.hpp"
 #include "placement/job_ledger.hpp"
 #include "placement/placer.hpp"
+#include "real_calls.hpp"
 
 #include <gtest/gtest.h>
 
@@ -28,9 +30,6 @@ using namespace omptier;
 
 namespace {
 
-constexpr std::uint64_t k_cap = 1'000'000;
-
-const OsCalls* real = nullptr;
 std::atomic<bool> file_is_locked{false}; // by another process, as far as byte 0 goes
 std::atomic<bool> patient{false};        // who tries to lock it waits as long as that lasts
 std::atomic<int> tries{0};
@@ -51,7 +50,6 @@ protected:
     ::unlink(path_.c_str());
     NodeBytes capacity;
     capacity.fill(k_cap);
-    node_.add(0);
     real = &os();
     calls_ = *real;
     calls_.lock_file = lock_file;
@@ -70,7 +68,7 @@ protected:
       std::this_thread::yield();
   }
   std::string path_;
-  NodeSet node_;
+  const NodeSet node_ = nodes({0});
   std::unique_ptr<JobLedger> ledger_;
   OsCalls calls_{};
 };

@@ -7,6 +7,7 @@
 #include "made_up_nodes.hpp"
 #include "placement/mover_threads.hpp"
 #include "placement/placer.hpp"
+#include "units.hpp"
 
 #include <gtest/gtest.h>
 
@@ -21,8 +22,7 @@ using namespace omptier;
 
 namespace {
 
-constexpr std::size_t k_mib = 1 << 20;
-constexpr std::size_t k_bytes = 24 * k_mib;
+constexpr std::size_t k_exchanged_bytes = 24 * k_mib;
 
 Placer* watched = nullptr; // whose ledger is looked at while pages move
 std::uint64_t most_in_hbm = 0, most_in_dram = 0;
@@ -30,7 +30,7 @@ std::uintptr_t held_begin = 0, held_end = 0; // pages that do not move
 std::uintptr_t full_begin = 0, full_end = 0; // pages for which HBM has no room
 bool refuses = false;
 std::atomic<bool> forks{false};
-int status_of_child = -1;
+int child_status = -1;
 
 int watch(std::uintptr_t page, int, int to) {
   if (watched != nullptr) {
@@ -51,7 +51,7 @@ int watch(std::uintptr_t page, int, int to) {
       ::syscall(SYS_exit_group, sound ? 0 : 1);
     }
     watched->unlock_all();
-    ::waitpid(child, &status_of_child, 0);
+    ::waitpid(child, &child_status, 0);
   }
   return 0;
 }
@@ -74,7 +74,7 @@ protected:
     held_begin = held_end = 0;
     full_begin = full_end = 0;
     refuses = false;
-    status_of_child = -1;
+    child_status = -1;
   }
   void TearDown() override {
     expect_sound();
@@ -88,7 +88,7 @@ protected:
   }
   // A block in DRAM and one in HBM that fill both, beside so much room.
   void fill(std::size_t in_dram, std::size_t in_hbm, std::size_t spare = 0,
-            std::size_t touched = k_bytes) {
+            std::size_t touched = k_exchanged_bytes) {
     CapacityByKind capacity;
     capacity[static_cast<std::size_t>(MemoryKind::dram)] = in_dram + spare;
     capacity[static_cast<std::size_t>(MemoryKind::hbm)] = in_hbm;
@@ -152,30 +152,30 @@ private:
 };
 
 TEST_F(ExchangeTest, ThroughTheRoomThatThereIs) {
-  fill(k_bytes, k_bytes, 8 * k_mib);
+  fill(k_exchanged_bytes, k_exchanged_bytes, 8 * k_mib);
   change_places();
   expect_changed();
-  EXPECT_EQ(used(MemoryKind::hbm), k_bytes);
-  EXPECT_EQ(used(MemoryKind::dram), k_bytes);
-  EXPECT_LE(most_in_dram, k_bytes + 8 * k_mib);
-  EXPECT_LE(most_in_hbm, k_bytes);
+  EXPECT_EQ(used(MemoryKind::hbm), k_exchanged_bytes);
+  EXPECT_EQ(used(MemoryKind::dram), k_exchanged_bytes);
+  EXPECT_LE(most_in_dram, k_exchanged_bytes + 8 * k_mib);
+  EXPECT_LE(most_in_hbm, k_exchanged_bytes);
 }
 
 TEST_F(ExchangeTest, WithoutRoomAFewMiBAboveALimit) {
-  fill(k_bytes, k_bytes);
+  fill(k_exchanged_bytes, k_exchanged_bytes);
   change_places();
   expect_changed();
-  EXPECT_EQ(used(MemoryKind::hbm), k_bytes);
-  EXPECT_EQ(used(MemoryKind::dram), k_bytes);
-  EXPECT_GT(std::max(most_in_dram, most_in_hbm), k_bytes);
-  EXPECT_LE(most_in_dram, k_bytes + Ledger::k_beyond);
-  EXPECT_LE(most_in_hbm, k_bytes + Ledger::k_beyond);
+  EXPECT_EQ(used(MemoryKind::hbm), k_exchanged_bytes);
+  EXPECT_EQ(used(MemoryKind::dram), k_exchanged_bytes);
+  EXPECT_GT(std::max(most_in_dram, most_in_hbm), k_exchanged_bytes);
+  EXPECT_LE(most_in_dram, k_exchanged_bytes + Ledger::k_beyond);
+  EXPECT_LE(most_in_hbm, k_exchanged_bytes + Ledger::k_beyond);
   std::string why_not;
   EXPECT_TRUE(placer_->ledger().is_sound(why_not)) << why_not;
 }
 
 TEST_F(ExchangeTest, OfDifferentSizes) {
-  fill(k_bytes, k_bytes / 2, 0);
+  fill(k_exchanged_bytes, k_exchanged_bytes / 2, 0);
   change_places();
   expect_as_before(); // the larger one has no room there
   EXPECT_EQ(moves_[0].result, MoveResult::no_room);
@@ -183,71 +183,71 @@ TEST_F(ExchangeTest, OfDifferentSizes) {
 }
 
 TEST_F(ExchangeTest, PagesThatDoNotMoveAreCountedWhereTheyAre) {
-  fill(k_bytes, k_bytes);
+  fill(k_exchanged_bytes, k_exchanged_bytes);
   held_begin = reinterpret_cast<std::uintptr_t>(blocks_[0]) + 5 * k_mib;
   held_end = held_begin + 16 * page_size();
   change_places();
   // They keep room that the last pages of the other block would need: both go back.
   expect_as_before();
-  EXPECT_EQ(used(MemoryKind::hbm), k_bytes);
-  EXPECT_EQ(used(MemoryKind::dram), k_bytes);
+  EXPECT_EQ(used(MemoryKind::hbm), k_exchanged_bytes);
+  EXPECT_EQ(used(MemoryKind::dram), k_exchanged_bytes);
 }
 
 TEST_F(ExchangeTest, PagesThatDoNotMoveStayCountedWhereThereIsRoom) {
-  fill(k_bytes, k_bytes, 2 * k_mib);
+  fill(k_exchanged_bytes, k_exchanged_bytes, 2 * k_mib);
   held_begin = reinterpret_cast<std::uintptr_t>(blocks_[0]) + 5 * k_mib;
   held_end = held_begin + 16 * page_size();
   change_places();
   EXPECT_EQ(moves_[0].result, MoveResult::moved);
   EXPECT_EQ(moves_[1].result, MoveResult::moved);
   EXPECT_EQ(lies_on(0, 0), 16 * page_size());
-  EXPECT_EQ(used(MemoryKind::hbm), k_bytes);
-  EXPECT_EQ(used(MemoryKind::dram), k_bytes + 16 * page_size());
+  EXPECT_EQ(used(MemoryKind::hbm), k_exchanged_bytes);
+  EXPECT_EQ(used(MemoryKind::dram), k_exchanged_bytes + 16 * page_size());
 }
 
 TEST_F(ExchangeTest, ABlockWhosePagesDoNotMoveAtAll) {
-  fill(k_bytes, k_bytes);
+  fill(k_exchanged_bytes, k_exchanged_bytes);
   held_begin = reinterpret_cast<std::uintptr_t>(blocks_[1]);
-  held_end = held_begin + k_bytes;
+  held_end = held_begin + k_exchanged_bytes;
   change_places();
   expect_as_before();
   EXPECT_EQ(moves_[1].result, MoveResult::stays);
-  EXPECT_EQ(used(MemoryKind::hbm), k_bytes);
-  EXPECT_EQ(used(MemoryKind::dram), k_bytes);
+  EXPECT_EQ(used(MemoryKind::hbm), k_exchanged_bytes);
+  EXPECT_EQ(used(MemoryKind::dram), k_exchanged_bytes);
 }
 
 TEST_F(ExchangeTest, TheNodeIsFullInTheMiddle) {
-  fill(k_bytes, k_bytes);
+  fill(k_exchanged_bytes, k_exchanged_bytes);
   full_begin = reinterpret_cast<std::uintptr_t>(blocks_[0]) + 9 * k_mib;
-  full_end = full_begin + k_bytes;
+  full_end = full_begin + k_exchanged_bytes;
   change_places();
   expect_as_before();
-  EXPECT_EQ(used(MemoryKind::hbm), k_bytes);
-  EXPECT_EQ(used(MemoryKind::dram), k_bytes);
+  EXPECT_EQ(used(MemoryKind::hbm), k_exchanged_bytes);
+  EXPECT_EQ(used(MemoryKind::dram), k_exchanged_bytes);
 }
 
 TEST_F(ExchangeTest, ARefusingKernelChangesNothing) {
-  fill(k_bytes, k_bytes);
+  fill(k_exchanged_bytes, k_exchanged_bytes);
   refuses = true;
   change_places();
   expect_as_before();
   EXPECT_EQ(moves_[0].result, MoveResult::refused);
-  EXPECT_EQ(used(MemoryKind::hbm), k_bytes);
-  EXPECT_EQ(used(MemoryKind::dram), k_bytes);
+  EXPECT_EQ(used(MemoryKind::hbm), k_exchanged_bytes);
+  EXPECT_EQ(used(MemoryKind::dram), k_exchanged_bytes);
 }
 
 TEST_F(ExchangeTest, UntouchedPagesNeedRoomAtHome) {
-  fill(k_bytes, k_bytes, 0, k_bytes / 2);
+  fill(k_exchanged_bytes, k_exchanged_bytes, 0, k_exchanged_bytes / 2);
   change_places();
   expect_as_before();
   EXPECT_EQ(moves_[0].result, MoveResult::no_room);
 }
 
 TEST_F(ExchangeTest, AChildForkedInTheMiddleCountsAsThePagesLie) {
-  fill(k_bytes, k_bytes);
+  fill(k_exchanged_bytes, k_exchanged_bytes);
   forks = true;
   change_places();
-  EXPECT_EQ(status_of_child, 0);
+  EXPECT_EQ(child_status, 0);
   expect_changed();
 }
 

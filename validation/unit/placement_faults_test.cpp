@@ -3,6 +3,7 @@
 // Every operating-system call of the placement layer fails at every point in turn, on a fixed
 // script of allocations: no crash, no wrong byte, sound books, and what was placed is given back.
 #include "placement/placer.hpp"
+#include "real_calls.hpp"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +18,6 @@ using namespace omptier;
 
 namespace {
 
-const OsCalls* real = nullptr;
 long countdown = -1; // calls until the one that fails; negative: none fails
 long calls = 0;
 bool lasting = false; // all calls after it fail too

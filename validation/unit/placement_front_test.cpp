@@ -6,6 +6,8 @@
 // virtual.allocators.first-come.)
 #include "dram_and_hbm.hpp"
 #include "placement/placer.hpp"
+#include "real_calls.hpp"
+#include "units.hpp"
 
 #include <gtest/gtest.h>
 
@@ -18,9 +20,6 @@ using namespace omptier;
 
 namespace {
 
-constexpr std::size_t k_mib = 1 << 20;
-
-const OsCalls* real = nullptr;
 std::set<std::uintptr_t> on_hbm; // pages
 std::size_t hbm_pages = 0;       // that node 1 has room for
 std::set<std::uintptr_t> stuck;  // pages that cannot be moved now

@@ -7,6 +7,8 @@
 #include "made_up_nodes.hpp"
 #include "placement/placed_ranges.hpp"
 #include "placement/placer.hpp"
+#include "real_calls.hpp"
+#include "units.hpp"
 
 #include <gtest/gtest.h>
 
@@ -24,15 +26,14 @@ using namespace omptier;
 
 namespace {
 
-constexpr std::size_t k_mib = 1 << 20;
-constexpr std::size_t k_bytes = 10 * k_mib;
+constexpr std::size_t k_block_bytes = 10 * k_mib;
 
 std::uintptr_t block_begin = 0; // of the block whose pages the verdicts speak of
 bool one_way = false;           // what arrived does not go back
 std::uint64_t percent_stay = 0; // of the block's pages, the last ones
 
 bool stays(std::uintptr_t page) {
-  return page - block_begin >= k_bytes / 100 * (100 - percent_stay);
+  return page - block_begin >= k_block_bytes / 100 * (100 - percent_stay);
 }
 int some_stay(std::uintptr_t page, int from, int to) {
   if (from == 0 && to == 1 && stays(page)) return -EBUSY;
@@ -65,8 +66,8 @@ protected:
     }
     placer_ = std::make_unique<Placer>(std::move(platform), only(MemoryKind::hbm, hbm_capacity));
   }
-  void* in_dram(bool required = false, std::size_t touched = k_bytes) {
-    void* block = block_in_dram(*placer_, k_bytes, required);
+  void* in_dram(bool required = false, std::size_t touched = k_block_bytes) {
+    void* block = block_in_dram(*placer_, k_block_bytes, required);
     if (touched != 0) std::memset(block, 1, touched);
     block_begin = reinterpret_cast<std::uintptr_t>(block);
     return block;
@@ -80,7 +81,7 @@ protected:
     return placer_->move_block(block, kind, moved) == MoveResult::moved;
   }
   std::uint64_t used(MemoryKind kind) { return placer_->ledger().used(kind); }
-  std::uint64_t lies_on(void* block, unsigned node, std::size_t bytes = k_bytes) {
+  std::uint64_t lies_on(void* block, unsigned node, std::size_t bytes = k_block_bytes) {
     PageCensus census;
     count_pages(reinterpret_cast<std::uintptr_t>(block), bytes, census);
     return census.node[node];
@@ -103,10 +104,10 @@ TEST_F(MovesTest, WhereMostStayTheOthersComeBack) {
   EXPECT_FALSE(move(block, MemoryKind::hbm));
   EXPECT_EQ(lies_on(block, 1), 0u);
   EXPECT_EQ(used(MemoryKind::hbm), 0u);
-  EXPECT_EQ(used(MemoryKind::dram), k_bytes);
+  EXPECT_EQ(used(MemoryKind::dram), k_block_bytes);
   expect_sound();
   EXPECT_TRUE(placer_->release(block));
-  EXPECT_EQ(placer_->cached_bytes(MemoryKind::dram), k_bytes) << "as if nothing had been";
+  EXPECT_EQ(placer_->cached_bytes(MemoryKind::dram), k_block_bytes) << "as if nothing had been";
 }
 
 TEST_F(MovesTest, WhatCannotComeBackIsCountedAndNotHandedOutAgain) {
@@ -118,9 +119,9 @@ TEST_F(MovesTest, WhatCannotComeBackIsCountedAndNotHandedOutAgain) {
   one_way = true;
   EXPECT_FALSE(move(block, MemoryKind::hbm));
   const std::uint64_t left = lies_on(block, 1);
-  EXPECT_EQ(left, k_bytes / 10 * 4 / page_size() * page_size());
+  EXPECT_EQ(left, k_block_bytes / 10 * 4 / page_size() * page_size());
   EXPECT_EQ(used(MemoryKind::hbm), left);
-  EXPECT_EQ(used(MemoryKind::dram), k_bytes);
+  EXPECT_EQ(used(MemoryKind::dram), k_block_bytes);
   expect_sound();
   EXPECT_TRUE(placer_->release(block));
   EXPECT_EQ(used(MemoryKind::hbm), 0u);
@@ -135,13 +136,13 @@ TEST_F(MovesTest, WhatStaysBehindIsCountedThere) {
   EXPECT_TRUE(move(block, MemoryKind::hbm));
   const std::uint64_t behind = lies_on(block, 0);
   EXPECT_GT(behind, 0u);
-  EXPECT_EQ(used(MemoryKind::hbm), k_bytes);
+  EXPECT_EQ(used(MemoryKind::hbm), k_block_bytes);
   EXPECT_EQ(used(MemoryKind::dram), behind);
   expect_sound();
   stay(0); // back home, and there again: nothing is counted twice any more
   EXPECT_TRUE(move(block, MemoryKind::dram));
   EXPECT_EQ(used(MemoryKind::hbm), 0u);
-  EXPECT_EQ(used(MemoryKind::dram), k_bytes);
+  EXPECT_EQ(used(MemoryKind::dram), k_block_bytes);
   EXPECT_TRUE(move(block, MemoryKind::hbm));
   EXPECT_EQ(used(MemoryKind::dram), 0u);
   EXPECT_TRUE(placer_->release(block));
@@ -149,10 +150,10 @@ TEST_F(MovesTest, WhatStaysBehindIsCountedThere) {
 }
 
 TEST_F(MovesTest, PagesTouchedAfterTheMoveAreCountedWhereTheyCome) {
-  void* block = in_dram(false, k_bytes / 2);
+  void* block = in_dram(false, k_block_bytes / 2);
   EXPECT_TRUE(move(block, MemoryKind::hbm));
-  std::memset(block, 2, k_bytes);
-  EXPECT_GE(lies_on(block, 0), k_bytes / 2 - 2 * k_mib);
+  std::memset(block, 2, k_block_bytes);
+  EXPECT_GE(lies_on(block, 0), k_block_bytes / 2 - 2 * k_mib);
   expect_sound();
   EXPECT_TRUE(placer_->release(block));
   EXPECT_EQ(used(MemoryKind::dram) - placer_->cached_bytes(MemoryKind::dram), 0u);
@@ -169,11 +170,11 @@ TEST_F(MovesTest, ABlockOfWhichNothingArrivesIsNotMoved) {
 
 // The first node of the tier takes the first 40 %.
 int first_node_is_full(std::uintptr_t page, int, int to) {
-  return to == 1 && page - block_begin >= k_bytes / 10 * 4 ? -ENOMEM : 0;
+  return to == 1 && page - block_begin >= k_block_bytes / 10 * 4 ? -ENOMEM : 0;
 }
 // And the second one the rest, no more.
 int both_are_full(std::uintptr_t page, int from, int to) {
-  if (to == 2 && page - block_begin < k_bytes / 10 * 4) return -ENOMEM;
+  if (to == 2 && page - block_begin < k_block_bytes / 10 * 4) return -ENOMEM;
   return first_node_is_full(page, from, to);
 }
 
@@ -184,7 +185,7 @@ TEST_F(MovesTest, ATierOfSeveralNodesIsFilledNodeByNode) {
     void* block = in_dram();
     made_up_nodes::verdict = verdict;
     EXPECT_TRUE(move(block, MemoryKind::hbm));
-    EXPECT_EQ(lies_on(block, 1) + lies_on(block, 2), k_bytes);
+    EXPECT_EQ(lies_on(block, 1) + lies_on(block, 2), k_block_bytes);
     EXPECT_GT(lies_on(block, 1), 0u) << "what was there was moved on";
     EXPECT_EQ(used(MemoryKind::dram), 0u);
     expect_sound();
@@ -258,7 +259,7 @@ TEST_F(MovesTest, AChildForkedInTheMiddleOfAMoveCountsAsThePagesLie) {
     placer_->forget_other_threads();
     placer_->unlock_all();
     std::string why_not;
-    bool good = placer_->is_sound(why_not, true) && used(MemoryKind::dram) == k_bytes &&
+    bool good = placer_->is_sound(why_not, true) && used(MemoryKind::dram) == k_block_bytes &&
                 used(MemoryKind::hbm) == lies_on(block, 1);
     good = good && move(block, MemoryKind::hbm) && placer_->release(block);
     good = good && used(MemoryKind::hbm) == 0 && placer_->is_sound(why_not, true);
@@ -270,38 +271,39 @@ TEST_F(MovesTest, AChildForkedInTheMiddleOfAMoveCountsAsThePagesLie) {
   EXPECT_EQ(status, 0);
   go_on.release();
   mover.join();
-  EXPECT_EQ(used(MemoryKind::hbm), k_bytes);
+  EXPECT_EQ(used(MemoryKind::hbm), k_block_bytes);
   EXPECT_TRUE(placer_->release(block));
 }
 
 // ---- Memory of the program's.
 
 TEST_F(MovesTest, ARangePlacedAnewStaysCountedWhereItsPagesStay) {
-  void* range = ::mmap(nullptr, k_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* range =
+      ::mmap(nullptr, k_block_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(range, MAP_FAILED);
-  std::memset(range, 1, k_bytes);
+  std::memset(range, 1, k_block_bytes);
   block_begin = reinterpret_cast<std::uintptr_t>(range);
   PlacedRanges ranges;
   std::uint64_t missing = 0;
   const auto place = [&](std::size_t tier, std::size_t bytes) {
     return ranges.place(*placer_, block_begin, bytes, tier, false, 0, missing);
   };
-  EXPECT_EQ(place(0, k_bytes), RangeResult::placed);
-  EXPECT_EQ(used(MemoryKind::hbm), k_bytes);
+  EXPECT_EQ(place(0, k_block_bytes), RangeResult::placed);
+  EXPECT_EQ(used(MemoryKind::hbm), k_block_bytes);
   made_up_nodes::verdict = [](std::uintptr_t page, int from, int to) {
     return from == 1 && to == 0 && page < block_begin + k_mib ? -EBUSY : 0;
   };
-  EXPECT_EQ(place(1, k_bytes), RangeResult::partly);
+  EXPECT_EQ(place(1, k_block_bytes), RangeResult::partly);
   EXPECT_EQ(missing, k_mib);
   EXPECT_EQ(used(MemoryKind::hbm), k_mib);
-  EXPECT_EQ(used(MemoryKind::dram), k_bytes);
+  EXPECT_EQ(used(MemoryKind::dram), k_block_bytes);
   made_up_nodes::verdict = nullptr;
   EXPECT_EQ(place(1, 2 * k_mib), RangeResult::placed);
-  EXPECT_EQ(place(1, k_bytes), RangeResult::placed);
+  EXPECT_EQ(place(1, k_block_bytes), RangeResult::placed);
   EXPECT_EQ(used(MemoryKind::hbm), 0u);
-  EXPECT_EQ(used(MemoryKind::dram), k_bytes);
-  placer_->ledger().give_back(MemoryKind::dram, k_bytes); // the ranges' own
-  ::munmap(range, k_bytes);
+  EXPECT_EQ(used(MemoryKind::dram), k_block_bytes);
+  placer_->ledger().give_back(MemoryKind::dram, k_block_bytes); // the ranges' own
+  ::munmap(range, k_block_bytes);
 }
 
 TEST_F(MovesTest, PagesThatOthersUseTooAreSaid) {
@@ -337,7 +339,7 @@ TEST(Populate, MemoryThatMayNotBeWrittenIsNot) {
 
 // Before Linux 5.14: memory of ours is touched, the program's is left alone.
 TEST(Populate, OnOldKernelsOnlyOurOwnMemoryIsTouched) {
-  static const OsCalls* real = &os();
+  real = &os();
   OsCalls old = *real;
   old.advise = [](void* at, std::size_t bytes, int advice) {
     constexpr int k_populate_read = 22, k_populate_write = 23;

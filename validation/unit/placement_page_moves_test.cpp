@@ -8,6 +8,7 @@
 #include "placement/mover_threads.hpp"
 #include "placement/node_orders.hpp"
 #include "placement/pages.hpp"
+#include "real_calls.hpp"
 
 #include <gtest/gtest.h>
 
@@ -34,7 +35,7 @@ std::mutex lock;
 std::vector<Is> windows;
 std::vector<int> node_of; // each page's
 std::size_t room = 0;     // pages that node 1 still takes
-std::set<std::uintptr_t> busy;
+std::set<std::uintptr_t> busy_pages;
 std::size_t named = 0, moving_calls = 0, queried = 0;
 std::atomic<unsigned> started{0};
 std::atomic<bool> unblocked{false}, no_threads{false};
@@ -86,7 +87,7 @@ long fake_move(int, unsigned long count, void** pages, const int* nodes, int* st
     bool again = false;
     for (const std::size_t other : taken)
       again = again || (other / k_pages == page / k_pages && moves_with(page, other));
-    if (again || busy.count(address) != 0) {
+    if (again || busy_pages.count(address) != 0) {
       status[i] = -EBUSY;
       continue;
     }
@@ -97,7 +98,6 @@ long fake_move(int, unsigned long count, void** pages, const int* nodes, int* st
   return full ? (errno = ENOMEM, -1) : 0;
 }
 
-const OsCalls* real = nullptr;
 int fake_start(pthread_t* thread, void* (*run)(void*), void* argument) {
   if (no_threads) return EAGAIN;
   ++started;
@@ -123,7 +123,7 @@ protected:
     replace_os_calls(&calls_);
     caller = pthread_self();
     begin_with(Is::huge);
-    busy.clear();
+    busy_pages.clear();
     named = moving_calls = queried = 0;
     started = 0;
     unblocked = no_threads = false;
@@ -237,7 +237,7 @@ TEST_F(PageMovesTest, BusyPagesStayAndAreReported) {
   windows.assign(k_windows, Is::small);
   windows[0] = windows[1] = Is::huge;
   for (const std::size_t page : {0ul, 3 * k_pages, 3 * k_pages + 5, 31 * k_pages + 511})
-    busy.insert(k_begin + page * k_small);
+    busy_pages.insert(k_begin + page * k_small);
   // The first page of the first huge one is busy, but its others lead there too.
   const MoveOutcome outcome = move();
   EXPECT_EQ(outcome.after.node[0], bytes_on(0));

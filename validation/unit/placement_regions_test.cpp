@@ -4,6 +4,8 @@
 // cached beside blocks that come and go.
 #include "base/os.hpp"
 #include "placement/placer.hpp"
+#include "real_calls.hpp"
+#include "units.hpp"
 
 #include <gtest/gtest.h>
 
@@ -18,10 +20,8 @@ using namespace omptier;
 
 namespace {
 
-constexpr std::size_t k_mib = 1 << 20;
 constexpr std::size_t k_usual = 270'336; // bytes of a block: 66 pages
 
-const OsCalls* real = nullptr;
 int refusals = 0;        // of the next calls that make pages writable
 bool keeps_pages = false; // no page is given up: memory is locked, before Linux 5.18
 
@@ -33,7 +33,7 @@ int protect(void* at, std::size_t bytes, int protection) {
     return --refusals, errno = ENOMEM, -1;
   return real->protect(at, bytes, protection);
 }
-int advise(void* at, std::size_t bytes, int advice) {
+int advise_unless_kept(void* at, std::size_t bytes, int advice) {
   constexpr int k_dontneed_locked = 24;
   if (keeps_pages && (advice == MADV_DONTNEED || advice == k_dontneed_locked))
     return errno = EINVAL, -1;
@@ -46,7 +46,7 @@ protected:
     real = &os();
     calls_ = *real;
     calls_.protect = protect;
-    calls_.advise = advise;
+    calls_.advise = advise_unless_kept;
     replace_os_calls(&calls_);
     refusals = 0;
     keeps_pages = false;

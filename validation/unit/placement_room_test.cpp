@@ -6,6 +6,8 @@
 #include "dram_and_hbm.hpp"
 #include "made_up_nodes.hpp"
 #include "placement/placer.hpp"
+#include "real_calls.hpp"
+#include "units.hpp"
 
 #include <gtest/gtest.h>
 
@@ -23,38 +25,36 @@ using namespace omptier;
 
 namespace {
 
-constexpr std::size_t k_mib = 1 << 20;
-constexpr std::size_t k_node = 16 * k_mib;   // each of two nodes
-constexpr std::size_t k_hbm = 0, k_dram = 1; // tiers
+constexpr std::size_t k_node_bytes = 16 * k_mib; // each of two nodes
+constexpr std::size_t k_hbm = 0, k_dram = 1;     // tiers
 
-const OsCalls* real = nullptr; // with the nodes
 std::array<std::size_t, 2> free_bytes{};
 std::size_t group_limit = 0;
 int group_reads = 0;
 
 // Files that are made up, by number of descriptor; nullptr ends them.
-constexpr const char* k_files[] = {"/sys/devices/system/node/node0/meminfo",
-                                   "/sys/devices/system/node/node1/meminfo",
-                                   "/proc/zoneinfo",
-                                   "/proc/self/cgroup",
-                                   "/sys/fs/cgroup/job/memory.max",
-                                   "/sys/fs/cgroup/job/memory.current",
-                                   "/sys/fs/cgroup/memory.max",
-                                   nullptr};
+constexpr const char* k_made_up_files[] = {"/sys/devices/system/node/node0/meminfo",
+                                           "/sys/devices/system/node/node1/meminfo",
+                                           "/proc/zoneinfo",
+                                           "/proc/self/cgroup",
+                                           "/sys/fs/cgroup/job/memory.max",
+                                           "/sys/fs/cgroup/job/memory.current",
+                                           "/sys/fs/cgroup/memory.max",
+                                           nullptr};
 constexpr int k_first_file = 100'000;
 
 std::string text_of(unsigned file) {
   if (file < 2)
-    return "MemTotal: " + std::to_string(k_node >> 10) + " kB\nMemFree: " +
-           std::to_string(free_bytes[file] >> 10) + " kB\n";
+    return "MemTotal: " + std::to_string(k_node_bytes >> 10) +
+           " kB\nMemFree: " + std::to_string(free_bytes[file] >> 10) + " kB\n";
   if (file == 3) return "0::/job\n";
   if (file == 4) return std::to_string(group_limit) + "\n";
   group_reads += file == 5 ? 1 : 0;
   return file == 5 ? "0\n" : "";
 }
 int open_made_up(const char* path, int flags, unsigned mode) {
-  for (int i = 0; k_files[i] != nullptr; ++i)
-    if (std::strcmp(path, k_files[i]) == 0) return k_first_file + i;
+  for (int i = 0; k_made_up_files[i] != nullptr; ++i)
+    if (std::strcmp(path, k_made_up_files[i]) == 0) return k_first_file + i;
   return real->open(path, flags, mode);
 }
 // The next look at what a node has free waits: a fresh block is in hand.
@@ -75,13 +75,13 @@ int close_made_up(int fd) {
 }
 
 // The next look at where pages are waits: a block that is being made present is in hand.
-std::binary_semaphore reached{0}, go_on{0};
-std::atomic<int> pauses{0};
+std::binary_semaphore look_reached{0}, look_goes_on{0};
+std::atomic<int> look_pauses{0};
 
 long look(int pid, unsigned long count, void** pages, const int* nodes, int* status, int flags) {
-  if (pauses.exchange(0) != 0) {
-    reached.release();
-    EXPECT_TRUE(go_on.try_acquire_for(std::chrono::seconds(20)));
+  if (look_pauses.exchange(0) != 0) {
+    look_reached.release();
+    EXPECT_TRUE(look_goes_on.try_acquire_for(std::chrono::seconds(20)));
   }
   return real->move_pages(pid, count, pages, nodes, status, flags);
 }
@@ -91,14 +91,14 @@ protected:
   void SetUp() override {
     before_ = &os();
     nodes_ = made_up_nodes::calls();
-    real = &nodes_;
+    real = &nodes_; // with the nodes
     calls_ = nodes_;
     calls_.open = open_made_up;
     calls_.read = read_made_up;
     calls_.close = close_made_up;
     calls_.move_pages = look;
     replace_os_calls(&calls_);
-    free_bytes = {k_node, k_node};
+    free_bytes = {k_node_bytes, k_node_bytes};
     group_limit = 1024 * k_mib;
     rules_.reserve = 0;
     rules_.job_ledger = "/dev/shm/omptier-test-room-" + std::to_string(::getpid());
@@ -113,9 +113,9 @@ protected:
     ::unlink(rules_.job_ledger.c_str());
   }
   // HBM on node 1, DRAM on node 0.
-  void use(std::size_t hbm_capacity = k_node) {
+  void use(std::size_t hbm_capacity = k_node_bytes) {
     rules_.capacity = only(MemoryKind::hbm, hbm_capacity);
-    placer_ = std::make_unique<Placer>(dram_and_hbm(k_node), rules_);
+    placer_ = std::make_unique<Placer>(dram_and_hbm(k_node_bytes), rules_);
     NodeBytes capacity;
     capacity.fill(JobLedger::k_no_limit);
     other_ = std::make_unique<JobLedger>(rules_.job_ledger.c_str(), capacity);
@@ -152,7 +152,7 @@ TEST_F(RoomTest, ABlockIsNotInItsOwnWay) {
   ASSERT_NE(first, nullptr) << describe(why_);
   EXPECT_EQ(told(), 6 * k_mib);
   std::memset(first, 1, 6 * k_mib);
-  free_bytes[1] = k_node - 7 * k_mib; // and one is somebody else's
+  free_bytes[1] = k_node_bytes - 7 * k_mib; // and one is somebody else's
   void* second = place(k_hbm, 6 * k_mib);
   ASSERT_NE(second, nullptr) << describe(why_);
   EXPECT_EQ(told(), 6 * k_mib) << "the second, once";
@@ -180,12 +180,12 @@ TEST_F(RoomTest, ALargeBlockReadsTheGroupsFilesOnce) {
 
 TEST_F(RoomTest, ABlockInAnotherThreadsHandIsCountedWhenItIsHandedOut) {
   use();
-  pauses = 1;
+  look_pauses = 1;
   void* block = nullptr;
   std::thread maker([&] { block = place(k_hbm, 6 * k_mib, true); });
-  ASSERT_TRUE(reached.try_acquire_for(std::chrono::seconds(20)));
+  ASSERT_TRUE(look_reached.try_acquire_for(std::chrono::seconds(20)));
   EXPECT_EQ(placer_->room_on(k_hbm), 10 * k_mib) << "it is on its way";
-  go_on.release();
+  look_goes_on.release();
   maker.join();
   ASSERT_NE(block, nullptr);
   EXPECT_EQ(told(), 0u) << "all of it is there";
@@ -200,12 +200,12 @@ TEST_F(RoomTest, ABlockHandedOutWhileOthersAreCountedIsPromised) {
   void* block = nullptr;
   std::thread maker([&] { block = place(k_hbm, 6 * k_mib); });
   ASSERT_TRUE(asked.try_acquire_for(std::chrono::seconds(20)));
-  pauses = 1;
+  look_pauses = 1;
   std::thread counter([&] { placer_->room_on(k_hbm); });
-  ASSERT_TRUE(reached.try_acquire_for(std::chrono::seconds(20)));
+  ASSERT_TRUE(look_reached.try_acquire_for(std::chrono::seconds(20)));
   answer.release();
   maker.join();
-  go_on.release();
+  look_goes_on.release();
   counter.join();
   ASSERT_NE(block, nullptr);
   EXPECT_EQ(told(), 10 * k_mib);
@@ -230,10 +230,10 @@ TEST_F(RoomTest, AFreedBlockTakesBackNoMoreThanIsPromisedOfIt) {
 TEST_F(RoomTest, AChildGivesBackWhatOtherThreadsHadInHand) {
   group_limit = 24 * k_mib;
   use(12 * k_mib);
-  pauses = 1;
+  look_pauses = 1;
   void* block = nullptr;
   std::thread maker([&] { block = place(k_hbm, 8 * k_mib, true); });
-  ASSERT_TRUE(reached.try_acquire_for(std::chrono::seconds(20)));
+  ASSERT_TRUE(look_reached.try_acquire_for(std::chrono::seconds(20)));
   placer_->lock_all();
   const pid_t child = ::fork();
   if (child == 0) {
@@ -253,7 +253,7 @@ TEST_F(RoomTest, AChildGivesBackWhatOtherThreadsHadInHand) {
   ::waitpid(child, &status, 0);
   EXPECT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 0);
-  go_on.release();
+  look_goes_on.release();
   maker.join();
   ASSERT_NE(block, nullptr);
   EXPECT_EQ(used(MemoryKind::hbm), 8 * k_mib);

@@ -6,6 +6,8 @@
 #include "base/os.hpp"
 #include "dram_and_hbm.hpp"
 #include "placement/placer.hpp"
+#include "real_calls.hpp"
+#include "units.hpp"
 
 #include <gtest/gtest.h>
 
@@ -26,8 +28,6 @@
 using namespace omptier;
 
 namespace {
-
-constexpr std::size_t k_mib = 1 << 20;
 
 std::size_t mappings() {
   std::ifstream maps("/proc/self/maps");
@@ -410,24 +410,23 @@ TEST(FolderSharingTest, SomethingReadableLiesBehindBlocksOfAFolder) {
 
 // ---- A machine with 40 GB of memory that nobody touches, and one with two kinds.
 
-const OsCalls* real = nullptr;
-std::set<std::uintptr_t> on_hbm;   // pages
-std::set<std::uintptr_t> in_small; // units in which no huge pages are made
+std::set<std::uintptr_t> moved_to_hbm; // pages
+std::set<std::uintptr_t> in_small;     // units in which no huge pages are made
 
-long move(int, unsigned long count, void** pages, const int* nodes, int* status, int) {
+long move_all(int, unsigned long count, void** pages, const int* nodes, int* status, int) {
   for (unsigned long i = 0; i < count; ++i) {
     const auto page = reinterpret_cast<std::uintptr_t>(pages[i]);
-    if (nodes != nullptr && nodes[i] == 0) on_hbm.erase(page);
-    if (nodes != nullptr && nodes[i] == 1) on_hbm.insert(page);
-    status[i] = on_hbm.count(page) != 0 ? 1 : 0;
+    if (nodes != nullptr && nodes[i] == 0) moved_to_hbm.erase(page);
+    if (nodes != nullptr && nodes[i] == 1) moved_to_hbm.insert(page);
+    status[i] = moved_to_hbm.count(page) != 0 ? 1 : 0;
   }
   return 0;
 }
-int advise(void* at, std::size_t bytes, int advice) {
+int advise_units(void* at, std::size_t bytes, int advice) {
   constexpr std::size_t k_unit = 2 * k_mib;
   const auto begin = reinterpret_cast<std::uintptr_t>(at);
   if (advice == MADV_DONTNEED)
-    on_hbm.erase(on_hbm.lower_bound(begin), on_hbm.lower_bound(begin + bytes));
+    moved_to_hbm.erase(moved_to_hbm.lower_bound(begin), moved_to_hbm.lower_bound(begin + bytes));
   if (bytes < 512 * k_mib)
     for (std::uintptr_t unit = begin; unit < begin + bytes; unit += k_unit) {
       if (advice == MADV_NOHUGEPAGE) in_small.insert(unit / k_unit);
@@ -441,13 +440,13 @@ protected:
   void SetUp() override {
     real = &os();
     fake_ = *real;
-    fake_.move_pages = move;
+    fake_.move_pages = move_all;
     fake_.bind_memory = [](void*, std::size_t, int, const unsigned long*, unsigned long,
                            unsigned) -> long { return 0; };
-    fake_.advise = advise;
+    fake_.advise = advise_units;
     fake_.open = open_nothing;
     replace_os_calls(&fake_);
-    on_hbm.clear();
+    moved_to_hbm.clear();
     in_small.clear();
     constexpr std::uint64_t k_node = 40'000'000'000;
     placer_ = std::make_unique<Placer>(dram_and_hbm(k_node), only(MemoryKind::dram, k_node));
@@ -503,8 +502,8 @@ TEST_F(UnrealTest, AMovedBlockTakesNothingAlong) {
   std::uint64_t moved = 0;
   ASSERT_EQ(placer_->move_block(blocks[1], MemoryKind::hbm, moved), MoveResult::moved);
   ASSERT_EQ(placer_->move_block(blocks[2], MemoryKind::hbm, moved), MoveResult::moved);
-  EXPECT_EQ(on_hbm.size() * page_size(), 2 * whole_pages(700'000));
-  EXPECT_EQ(*on_hbm.begin(), reinterpret_cast<std::uintptr_t>(blocks[1]));
+  EXPECT_EQ(moved_to_hbm.size() * page_size(), 2 * whole_pages(700'000));
+  EXPECT_EQ(*moved_to_hbm.begin(), reinterpret_cast<std::uintptr_t>(blocks[1]));
   EXPECT_EQ(placer_->ledger().used(MemoryKind::hbm), 2 * whole_pages(700'000));
   EXPECT_EQ(placer_->ledger().used(MemoryKind::dram), 2 * whole_pages(700'000));
   expect_sound();
@@ -514,7 +513,7 @@ TEST_F(UnrealTest, AMovedBlockTakesNothingAlong) {
   EXPECT_EQ(in_small.empty(), !huge) << "another that moved lies there";
   EXPECT_TRUE(placer_->release(blocks[2]));
   EXPECT_TRUE(in_small.empty());
-  EXPECT_TRUE(on_hbm.empty());
+  EXPECT_TRUE(moved_to_hbm.empty());
   EXPECT_EQ(placer_->ledger().used(MemoryKind::hbm), 0u);
   EXPECT_EQ(placer_->cached_bytes(MemoryKind::dram), 0u) << "what was moved is not kept";
   char* again = in_dram(1'400'000);
@@ -536,15 +535,15 @@ TEST_F(UnrealTest, PartsOfABlockAmongOthers) {
   EXPECT_EQ(placer_->place_part(block, 0, k_mib / 2, 0), k_mib / 2);
   EXPECT_EQ(placer_->place_part(block, 4 * k_mib, 5 * k_mib + page, 0), k_mib + page);
   expect_sound();
-  EXPECT_EQ(on_hbm.size() * page, 3 * k_mib / 2 + page);
-  EXPECT_EQ(*on_hbm.begin(), reinterpret_cast<std::uintptr_t>(block));
-  EXPECT_EQ(*on_hbm.rbegin(), reinterpret_cast<std::uintptr_t>(behind) - page);
+  EXPECT_EQ(moved_to_hbm.size() * page, 3 * k_mib / 2 + page);
+  EXPECT_EQ(*moved_to_hbm.begin(), reinterpret_cast<std::uintptr_t>(block));
+  EXPECT_EQ(*moved_to_hbm.rbegin(), reinterpret_cast<std::uintptr_t>(behind) - page);
   EXPECT_EQ(before[k_mib - 1], 1);
   EXPECT_EQ(behind[0], 1);
   EXPECT_EQ(placer_->ledger().used(MemoryKind::hbm), 3 * k_mib / 2 + page);
   EXPECT_TRUE(placer_->release(block));
   EXPECT_TRUE(in_small.empty());
-  EXPECT_TRUE(on_hbm.empty());
+  EXPECT_TRUE(moved_to_hbm.empty());
   EXPECT_EQ(placer_->ledger().used(MemoryKind::hbm), 0u);
   EXPECT_EQ(before[k_mib - 1], 1);
   EXPECT_EQ(behind[0], 1);

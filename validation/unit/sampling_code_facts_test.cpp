@@ -16,7 +16,7 @@ namespace {
 }
 
 // Of the instruction that begins there, if any.
-AccessSample at(CodeFacts& facts, std::uint64_t pc, AccessKind kind) {
+AccessSample facts_at(CodeFacts& facts, std::uint64_t pc, AccessKind kind) {
   AccessSample sample;
   sample.pc = pc;
   sample.kind = kind;
@@ -33,14 +33,14 @@ TEST(CodeFacts, OfALoopThatGathers) {
   EXPECT_FALSE(facts.is_programs(decoder_address()));
   unsigned gathered = 0;
   for (std::uint64_t pc = begin; pc < begin + k_longest; ++pc) {
-    const AccessSample load = at(facts, pc, AccessKind::load);
+    const AccessSample load = facts_at(facts, pc, AccessKind::load);
     if (!load.gathered) continue;
     if (load.loop < begin || load.loop > pc) break; // in the next function
     ++gathered;
     EXPECT_GE(load.nest, begin);
     EXPECT_LE(load.nest, load.loop);
-    EXPECT_EQ(at(facts, pc, AccessKind::store).loop, load.loop);
-    EXPECT_FALSE(at(facts, pc, AccessKind::store).gathered);
+    EXPECT_EQ(facts_at(facts, pc, AccessKind::store).loop, load.loop);
+    EXPECT_FALSE(facts_at(facts, pc, AccessKind::store).gathered);
   }
   EXPECT_GE(gathered, 1u);
   const int index[] = {2, 0};

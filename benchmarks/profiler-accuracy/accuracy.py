@@ -22,7 +22,7 @@ import tempfile
 import truths
 from bench import KERNELS, MINOR, SHORT, Bench
 
-ENOUGH = 0.7  # samples, of those that one thread running all the time gives
+ENOUGH = 0.7  # samples, of those that one thread gives by CPU time; else intervals are wider than is expected
 
 
 def profile(bench, compiler, kernel, amount, threads, *options, within=()):
@@ -45,7 +45,7 @@ def judge(bench, kernel, compiler, threads, seconds, exact):
         report, objects = profile(bench, compiler, kernel, f"{longer * seconds}s", threads,
                                   "--rate", str(bench.rate), within=within)
         if report["samples"] >= ENOUGH * seconds * bench.rate:
-            break  # else a loaded machine: too few samples to say what is expected
+            break
     if "access_share" not in next(iter(objects.values())):
         sys.exit(f"accuracy.py: {kernel}: no accesses: {report['runs'][0]['source_description']}")
     # Of the samples on or behind a memory operand, those that got an object.

@@ -19,7 +19,7 @@ HOST = "samples of time"
 WAYS = {HOST: 0.9, "all fast": 0.97, "all slow": 0.97}  # and what has to be the best
 HOST_MIB = 64  # of an array: larger than this computer's caches
 HOST_SECONDS = 2
-RECORDED_STEPS = 8  # in the machine, where one is measured: as much setting up for all of them
+RECORDED_STEPS = 8  # in the machine. One is measured there, without what sets the arrays up
 THREADS = 4  # of the machines; on this computer as many as there are processors
 NEAR = 1.02
 
@@ -54,7 +54,8 @@ class Profiles:
         self.lines = source_lines()
 
     def file(self, cell):
-        return self.folder / f"{self.way.replace(' ', '-')}-{cell[0]}-{cell[1]}.profile"
+        steps = "" if self.way == HOST else f"-{RECORDED_STEPS}-steps"
+        return self.folder / f"{self.way.replace(' ', '-')}-{cell[0]}-{cell[1]}{steps}.profile"
 
     def mib(self, cell):
         return HOST_MIB if self.way == HOST else synthetic.size_of(*cell)

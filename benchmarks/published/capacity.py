@@ -46,7 +46,7 @@ class Machine:
         return f"{self.fast}:{int(size)},{self.slow}:16G"
 
 
-MACHINES = (Machine("icelake-optane-socket", "dram", "nvm", (100, 400)),
+MACHINES = (Machine("icelake-optane-socket", "dram", "nvm", (200, 400)),
             Machine("xeon-max-flat", "hbm", "dram", (400,)))
 THREADS = 4  # of the machines
 ENOUGH = 3  # dilated seconds of a step

@@ -9,6 +9,8 @@ namespace omptier {
 namespace {
 
 constexpr std::uint32_t k_enough = 32; // by chance, half of them are multiples of 2
+// With fewer, one of hundreds of ranks would miss a place by chance.
+constexpr std::uint32_t k_enough_for_places = 128;
 
 } // namespace
 
@@ -16,11 +18,12 @@ void MissSteps::add(std::uint32_t site, std::uint32_t thread, bool store, std::u
   const auto line = address / static_cast<std::uint64_t>(k_line_bytes);
   const auto [at, fresh] = streams_.try_emplace({site, store, thread}, Stream{line});
   Stream& stream = at->second;
+  const std::uint64_t distance = line > stream.last ? line - stream.last : stream.last - line;
+  if (!fresh && distance == 0) return;
+  stream.last = line;
   ++stream.all;
   ++stream.in_place[line % k_places];
-  const std::uint64_t distance = line > stream.last ? line - stream.last : stream.last - line;
-  stream.last = line;
-  if (fresh || distance == 0) return;
+  if (fresh) return;
   if (site >= distances_.size()) distances_.resize(site + 1);
   Distances& of_site = distances_[site][store ? 1 : 0];
   ++of_site.all;
@@ -45,7 +48,7 @@ double MissSteps::places_of(std::uint32_t site, bool store) const {
     const auto& [number, stores, thread] = at->first;
     if (number != site || stores != store) break;
     const Stream& stream = at->second;
-    if (stream.all < k_enough) continue;
+    if (stream.all < k_enough_for_places) continue;
     const double least = k_seldom / k_places * stream.all;
     places += stream.all * std::ranges::count_if(stream.in_place,
                                                  [&](std::uint32_t seen) { return seen >= least; });

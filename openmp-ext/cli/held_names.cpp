@@ -25,7 +25,7 @@
 namespace omptier {
 namespace {
 
-void say(const std::string& line) {
+void tell(const std::string& line) {
   std::fprintf(stderr, "omptier record: %s\n", line.c_str());
 }
 
@@ -131,7 +131,7 @@ void add_names_here(const std::vector<std::string>& profiles) {
   Symbols symbols;
   for (const std::string& path : profiles)
     if (const std::string problem = FinishedProfile(path).add_names(symbols); !problem.empty())
-      say(path + " holds no names: " + problem + "; report resolves them by the program's files");
+      tell(path + " holds no names: " + problem + "; report resolves them by the program's files");
 }
 
 class IgnoredInterrupts {
@@ -161,7 +161,7 @@ bool wait_until_done(int from, std::chrono::milliseconds patience) {
   while ((ready = ::poll(&input, 1, static_cast<int>(patience.count()))) < 0 && errno == EINTR)
     ;
   if (ready == 0)
-    say("names are being resolved; an interrupt leaves that to report, as --no-names does");
+    tell("names are being resolved; an interrupt leaves that to report, as --no-names does");
   char done = 0;
   ssize_t got = 0;
   while ((got = ::read(from, &done, 1)) < 0 && errno == EINTR)
@@ -203,7 +203,8 @@ void add_names(const std::vector<std::string>& profiles, std::uint64_t recording
   const bool good = process > 0 && wait_until_done(done[0], std::chrono::seconds(1));
   ::close(done[0]);
   if (process > 0) ::waitpid(process, nullptr, 0);
-  if (!good) say("names were not resolved to the end; report resolves them by the program's files");
+  if (!good)
+    tell("names were not resolved to the end; report resolves them by the program's files");
 }
 
 Parsed<ProfileSummary> summarize_with_names(Symbols& symbols,

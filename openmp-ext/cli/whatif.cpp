@@ -22,7 +22,7 @@ namespace omptier {
 namespace {
 
 constexpr double k_enough = 0.95;              // of what the largest capacity saves
-constexpr std::size_t k_most_named = 3;        // arrivals in a row
+constexpr std::size_t k_most_arrivals = 3;     // arrivals in a row
 constexpr double k_least_of_high = 1.0 / 1024; // smallest capacity of the scale that begins at 0
 
 struct WhatifArguments : AdviceArguments {
@@ -123,10 +123,10 @@ std::string arrival_text(const Arrival& one) {
 
 std::string arrivals_text(const std::vector<Arrival>& arrivals) {
   std::string text;
-  for (std::size_t at = 0; at < std::min(arrivals.size(), k_most_named); ++at)
+  for (std::size_t at = 0; at < std::min(arrivals.size(), k_most_arrivals); ++at)
     text += (at == 0 ? "" : ", ") + arrival_text(arrivals[at]);
-  if (arrivals.size() > k_most_named)
-    text += ", " + std::to_string(arrivals.size() - k_most_named) + " more";
+  if (arrivals.size() > k_most_arrivals)
+    text += ", " + std::to_string(arrivals.size() - k_most_arrivals) + " more";
   return text.empty() ? "-" : text;
 }
 

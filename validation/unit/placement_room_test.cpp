@@ -110,6 +110,7 @@ protected:
     other_.reset();
     placer_.reset();
     replace_os_calls(before_);
+    real = nullptr;
     ::unlink(rules_.job_ledger.c_str());
   }
   // HBM on node 1, DRAM on node 0.

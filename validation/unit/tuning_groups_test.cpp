@@ -3,14 +3,14 @@
 // From an advice to the groups that are tuned, and from a trial of them back to a plan.
 #include "tuning/advised_groups.hpp"
 
+#include "advisor_fast_and_slow.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 namespace omptier {
 namespace {
-
-constexpr std::uint64_t MiB = 1 << 20;
 
 struct MadeUpAdvice {
   ProfileSummary summary;
@@ -33,9 +33,7 @@ MadeUpAdvice advice_for(const std::vector<double>& shares, std::uint64_t dram) {
     SiteSummary& from = made.summary.sites.emplace_back();
     from.frames = {{0, 0x100 + site.site}};
   }
-  made.advice =
-      advise(std::move(workload), {{MemoryKind::dram, dram, {80, 80, 100e9, 100e9}},
-                                   {MemoryKind::nvm, 1024 * MiB, {300, 900, 30e9, 10e9}}});
+  made.advice = advise(std::move(workload), tiers(dram));
   return made;
 }
 

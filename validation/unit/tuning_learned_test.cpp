@@ -4,6 +4,7 @@
 #include "tuning/learned.hpp"
 
 #include "advisor/together.hpp"
+#include "advisor_fast_and_slow.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,9 +14,7 @@
 namespace omptier {
 namespace {
 
-constexpr std::uint64_t MiB = 1 << 20;
-const std::vector<TierChoice> k_tiers = {{MemoryKind::dram, 1024 * MiB, {80, 80, 100e9, 100e9}},
-                                         {MemoryKind::nvm, 1024 * MiB, {300, 900, 30e9, 10e9}}};
+const std::vector<TierChoice> k_tiers = tiers(1024 * MiB);
 
 // Arrays that one loop gathers from, with these shares of its accesses.
 Workload workload_of(const std::vector<double>& shares, double work = 8e9) {

@@ -78,6 +78,12 @@ function(omptier_join_sources target)
   endif()
 endfunction()
 
+# Where options, JSON and text are half of the build's time with -O2 and no faster for it: neither optimised
+# much nor with lines, which are a sixth of the rest.
+function(omptier_compile_quickly target)
+  target_compile_options(${target} PRIVATE "$<$<CONFIG:RelWithDebInfo>:-Og;-g0>")
+endfunction()
+
 # A layer: omptier_component(<folder> SOURCES a.cpp … [LINK omptier_base …])
 function(omptier_component name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})

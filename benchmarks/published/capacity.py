@@ -46,6 +46,7 @@ class Machine:
         return f"{self.fast}:{int(size)},{self.slow}:16G"
 
 
+# With 100, where emulation takes a larger part, pagerank's plan is 14 % faster than with 200 and with 400.
 MACHINES = (Machine("icelake-optane-socket", "dram", "nvm", (200, 400)),
             Machine("xeon-max-flat", "hbm", "dram", (400,)))
 THREADS = 4  # of the machines

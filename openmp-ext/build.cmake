@@ -81,6 +81,9 @@ endfunction()
 # Where options, JSON and text are half of the build's time with -O2 and no faster for it: neither optimised
 # much nor with lines, which are a sixth of the rest.
 function(omptier_compile_quickly target)
+  if(OMPTIER_SANITIZE) # its reports name lines
+    return()
+  endif()
   target_compile_options(${target} PRIVATE "$<$<CONFIG:RelWithDebInfo>:-Og;-g0>")
 endfunction()
 

@@ -40,15 +40,24 @@ unsigned MissSteps::step_of(const Distances& distances) {
   return step;
 }
 
-// In which misses were seen, on average of the threads: each may begin in another place.
+void MissSteps::Stream::add_places(const Stream& of) {
+  all += of.all;
+  for (unsigned place = 0; place < k_places; ++place)
+    in_place[place] += of.in_place[place];
+}
+
+// In which misses were seen, on average of the threads: each may begin in another place. A store
+// that misses loads its line, too.
 double MissSteps::places_of(std::uint32_t site, bool store) const {
   constexpr double k_seldom = 0.25; // of what is usual in a place
   double places = 0, samples = 0;
   for (auto at = streams_.lower_bound({site, store, 0}); at != streams_.end(); ++at) {
     const auto& [number, stores, thread] = at->first;
     if (number != site || stores != store) break;
-    const Stream& stream = at->second;
+    Stream stream = at->second;
     if (stream.all < k_enough_for_places) continue;
+    if (const auto beside = streams_.find({site, true, thread}); !store && beside != streams_.end())
+      stream.add_places(beside->second);
     const double least = k_seldom / k_places * stream.all;
     places += stream.all * std::ranges::count_if(stream.in_place,
                                                  [&](std::uint32_t seen) { return seen >= least; });

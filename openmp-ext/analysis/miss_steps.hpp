@@ -39,6 +39,7 @@ private:
     std::uint64_t last = 0; // line
     std::uint32_t all = 0;
     std::array<std::uint32_t, k_places> in_place{}; // of a block
+    void add_places(const Stream& of);
   };
   using StreamKey = std::tuple<std::uint32_t, bool, std::uint32_t>; // site, stores, thread
   static unsigned step_of(const Distances& distances);

@@ -16,7 +16,6 @@ separate_arguments(launcher UNIX_COMMAND "${CMAKE_CXX_COMPILER_LAUNCHER}")
 set(fuzz_objects "")
 # omptier_fuzz_object(<source>): its object is appended to fuzz_object
 function(omptier_fuzz_object source)
-  string(MAKE_C_IDENTIFIER ${source} object)
   file(RELATIVE_PATH name ${OMPTIER_SOURCE_DIR} ${source})
   string(MAKE_C_IDENTIFIER ${name} object)
   set(object ${CMAKE_BINARY_DIR}/fuzz/${object}.o)

@@ -56,8 +56,8 @@ double MissSteps::places_of(std::uint32_t site, bool store) const {
     if (number != site || stores != store) break;
     Stream stream = at->second;
     if (stream.all < k_enough_for_places) continue;
-    if (const auto beside = streams_.find({site, true, thread}); !store && beside != streams_.end())
-      stream.add_places(beside->second);
+    const auto beside = store ? streams_.end() : streams_.find({site, true, thread});
+    if (beside != streams_.end()) stream.add_places(beside->second);
     const double least = k_seldom / k_places * stream.all;
     places += stream.all * std::ranges::count_if(stream.in_place,
                                                  [&](std::uint32_t seen) { return seen >= least; });

@@ -60,6 +60,24 @@ bool MachineState::read_unwritten(std::uint64_t address, void* to, std::size_t b
   return true;
 }
 
+const MachineState::Word* MachineState::word_at(std::uint64_t place) const {
+  const auto word = std::find_if(written_.rbegin(), written_.rend(),
+                                 [&](const Word& w) { return w.place == place; });
+  return word != written_.rend() ? &*word : nullptr;
+}
+
+bool MachineState::read_written(std::uint64_t address, void* to, std::size_t bytes) const {
+  auto* target = static_cast<std::uint8_t*>(to);
+  for (std::size_t i = 0; i < bytes;) {
+    const Word* const word = word_at((address + i) / 8);
+    for (std::size_t byte = (address + i) % 8; byte < 8 && i < bytes; ++byte, ++i) {
+      if (word == nullptr || !(word->known >> byte & 1)) return false;
+      target[i] = word->bytes[byte];
+    }
+  }
+  return true;
+}
+
 bool MachineState::read(std::uint64_t address, void* to, std::size_t bytes) const {
   if (skips_reads) {
     skipped = true;
@@ -69,11 +87,9 @@ bool MachineState::read(std::uint64_t address, void* to, std::size_t bytes) cons
   if (written_.empty()) return from_memory;
   auto* target = static_cast<std::uint8_t*>(to);
   for (std::size_t i = 0; i < bytes;) {
-    const std::uint64_t place = (address + i) / 8;
-    const auto word = std::find_if(written_.rbegin(), written_.rend(),
-                                   [&](const Word& w) { return w.place == place; });
+    const Word* const word = word_at((address + i) / 8);
     for (std::size_t byte = (address + i) % 8; byte < 8 && i < bytes; ++byte, ++i) {
-      const bool ours = word != written_.rend() && (word->written >> byte & 1);
+      const bool ours = word != nullptr && (word->written >> byte & 1);
       if (ours && !(word->known >> byte & 1)) missed = true;
       if (ours ? !(word->known >> byte & 1) : !from_memory) return false;
       if (ours) target[i] = word->bytes[byte];

@@ -47,6 +47,8 @@ struct MachineState {
   // written here are readable.
   bool read(std::uint64_t address, void* to, std::size_t bytes) const;
   void write(std::uint64_t address, const void* from, std::size_t bytes);
+  // Only what was written here, all bytes of it known. Never counts as a read.
+  bool read_written(std::uint64_t address, void* to, std::size_t bytes) const;
   std::uint64_t hidden_begin = 0, hidden_end = 0;
   std::uint64_t stack_begin = 0;       // address of `stack`
   std::span<const std::uint8_t> stack; // as of the sample; empty = unknown
@@ -60,6 +62,7 @@ private:
     std::uint64_t place = 0;
     std::uint8_t bytes[8] = {}, written = 0, known = 0; // masks: bit per byte
   };
+  const Word* word_at(std::uint64_t place) const; // null: nothing was written there
   bool read_unwritten(std::uint64_t address, void* to, std::size_t bytes) const;
   std::vector<Word> written_; // newest last
   mutable MemoryLines lines_;

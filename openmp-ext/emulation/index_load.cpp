@@ -5,8 +5,35 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 namespace omptier {
+namespace {
+
+// Caches of a core keep the ends of so many streams.
+constexpr std::uint64_t k_most_counters = 8192;
+
+// By how much the loop changes most of what these loads find, at places in no order near each
+// other; 0: it does not, or not evenly.
+template <class Loads> std::int64_t counted_by(const Loads& loads) {
+  std::map<std::int64_t, std::size_t> counts;
+  std::map<std::uint64_t, std::size_t> steps;
+  std::uint64_t lowest = loads.front()->address, highest = lowest, before = lowest;
+  for (const auto* load : loads) {
+    ++counts[load->counted];
+    ++steps[load->address - std::exchange(before, load->address)];
+    lowest = std::min(lowest, load->address);
+    highest = std::max(highest, load->address);
+  }
+  const auto count = [](const auto& one) { return one.second; };
+  const auto is_most = [&](const auto& one) { return one.second * 4 >= loads.size() * 3; };
+  const auto most = *std::ranges::max_element(counts, {}, count);
+  const bool in_order = is_most(*std::ranges::max_element(steps, {}, count)); // more may follow
+  const bool are_few = (highest - lowest) / loads.front()->bytes <= k_most_counters;
+  return is_most(most) && !in_order && are_few ? most.first : 0;
+}
+
+} // namespace
 
 // A load whose values, times a constant, are the steps of these accesses. Both are in the order of
 // execution, so one pass finds the load before each access. It may be the instruction itself, a
@@ -63,7 +90,7 @@ LoopAccesses::Index LoopAccesses::index_of(std::span<const Access* const> access
         return step.moved != 0 && step.moved == scale * step.index;
       });
       if (static_cast<std::size_t>(fits) * 4 < steps.size() * 3) continue;
-      found = {used->address, pc == own};
+      found = {used->address, pc == own, static_cast<std::int64_t>(scale) * counted_by(loads)};
       nearest = distance;
       break;
     }

@@ -16,6 +16,8 @@ constexpr std::uint64_t k_node = 256;     // largest offset of a field in its no
 constexpr std::size_t k_links_apart = 32; // accesses between loading a pointer and using it
 constexpr std::size_t k_tested_before = 4; // accesses between a test's load and its branch
 constexpr int k_behind_test = 8;           // instructions from the branch to a store
+constexpr std::size_t k_counted_before = 16; // accesses between a counter's load and its store
+constexpr std::uint64_t k_counts_by = 4096;
 
 // Target of a jump through memory (a procedure linkage table); 0 = unknown.
 std::uint64_t target_in_memory(const Instruction& instruction, const MachineState& state) {
@@ -63,7 +65,7 @@ void LoopAccesses::note_one(const Instruction& instruction, std::uint64_t addres
     complete_ = std::min(complete_, visits_.size());
     return;
   }
-  Access access{instruction.address, address, step, bytes, store, false, false, false, 0, 0, {}};
+  Access access{instruction.address, address, step, bytes, store, false, false, false, 0, 0, {}, 0};
   const std::size_t nearby = std::min<std::size_t>(accesses_.size(), k_links_apart);
   for (std::size_t back = 1; back <= nearby && access.links == 0; ++back) {
     const Access& before = accesses_[accesses_.size() - back];
@@ -75,6 +77,25 @@ void LoopAccesses::note_one(const Instruction& instruction, std::uint64_t addres
       state.read(address, &value, bytes))
     access.value = value;
   accesses_.push_back(access);
+}
+
+// stores: has just run. What it has stored is known only then.
+void LoopAccesses::note_counted(const Instruction& stores, const MachineState& state) {
+  if (!stores.has_memory || !stores.memory.writes || accesses_.empty()) return;
+  const Access& stored = accesses_.back();
+  std::uint64_t value = 0;
+  if (stored.pc != stores.address || !stored.store || stored.bytes > sizeof value ||
+      !state.read_written(stored.address, &value, stored.bytes))
+    return;
+  const std::size_t nearby = std::min(accesses_.size() - 1, k_counted_before);
+  for (std::size_t back = 1; back <= nearby; ++back) {
+    Access& before = accesses_[accesses_.size() - 1 - back];
+    if (before.address != stored.address || before.bytes != stored.bytes) continue;
+    if (before.store) return;
+    const std::uint64_t counted = before.value ? value - *before.value : 0;
+    if (counted + k_counts_by <= 2 * k_counts_by)
+      before.counted = static_cast<std::int64_t>(counted);
+  }
 }
 
 // Accesses that cannot be followed still are part of what the loop accesses. In the first iteration
@@ -354,6 +375,7 @@ bool LoopAccesses::walk_once(const RegisterSample& sample, std::uint64_t sought)
     case Flow::kernel:
     case Flow::next:
       step(*function, here, state);
+      note_counted(here, state);
       if (static_cast<std::size_t>(++at) >= function->instructions.size()) at = -1;
       continue;
     }

@@ -59,6 +59,7 @@ private:
     std::uint64_t base = 0;             // of a gather or scatter: base of its indices
     std::uint32_t links = 0;            // length of the chain of pointers that led here
     std::optional<std::uint64_t> value; // of a load, up to 8 bytes
+    std::int64_t counted = 0; // of a load: the loop then stores so much more there; 0: unknown
   };
   struct Lost { // an access with an unknown address
     std::uint64_t pc = 0;
@@ -88,6 +89,7 @@ private:
   void note(const Instruction& instruction, const MachineState& state, std::uint32_t step);
   void note_one(const Instruction& instruction, std::uint64_t address, std::uint32_t bytes,
                 bool store, std::uint32_t step, const MachineState& state);
+  void note_counted(const Instruction& stores, const MachineState& state);
   void note_lost(const Instruction& instruction, std::uint32_t bytes);
   void note_passed(const Function& function, std::uint64_t other, const MachineState& state);
   std::uint64_t behind_stub(std::uint64_t address);
@@ -106,6 +108,7 @@ private:
   struct Index {
     std::uint64_t address = 0; // of one that was used; 0 = there is none
     bool is_own = false;       // loaded by the instruction itself, the time before
+    std::int64_t step = 0;     // bytes: few counters are the indices, and go on by so much; else 0
   };
   Index index_of(std::span<const Access* const> accesses) const;
 

@@ -145,6 +145,8 @@ void LoopAccesses::summarize(std::size_t first, std::size_t last, const Register
     const bool steady = pattern.strides[0].share >= k_steady || pattern.chased >= 0.5f;
     if (const Index index = steady ? Index{} : index_of(of.anywhere); index.is_own)
       pattern.chased = 1;
+    else if (index.step != 0) // a stream for each counter, as when tuples are dealt to partitions
+      pattern.strides = {{{index.step, 1}}};
     else
       pattern.through = index.address;
     const Access* drawn = of.inside[++draws_ * 0x9e3779b97f4a7c15 % of.inside.size()];

@@ -301,6 +301,11 @@ void inform_about_moves() {
     inform(Notice::moves_measured,
            "A round of regions took %.3g ms with its moves%s, %.3g ms without.",
            verdict.with * 1e-6, is_between ? " between regions" : "", verdict.without * 1e-6);
+  if (const std::uint64_t visits = visits_without_moves(); visits > 0)
+    inform(
+        Notice::moves_measured,
+        "%llu times a region began without its moves, which had not proved to save what they take.",
+        static_cast<unsigned long long>(visits));
 }
 
 bool describe_placement(const void* address, std::size_t bytes, PlacementReport& report) {

@@ -124,6 +124,12 @@ bool ObjectMoves::exchange(Placer& placer, Object& newcomer) {
   return blocks[0].result == MoveResult::moved;
 }
 
+bool ObjectMoves::are_placed(const PlanPlacement& plan, Placer& placer, std::uint32_t region) {
+  collect(plan, placer, region);
+  return std::none_of(objects_.begin(), objects_.begin() + count_,
+                      [](const Object& object) { return object.is_away(); });
+}
+
 ObjectMoves::Outcome ObjectMoves::move_for(const PlanPlacement& plan, Placer& placer,
                                            std::uint32_t region, const MoveReport& report,
                                            const std::atomic<bool>* stop) {
@@ -137,7 +143,8 @@ ObjectMoves::Outcome ObjectMoves::move_for(const PlanPlacement& plan, Placer& pl
   Outcome outcome;
   for (std::size_t i = 0; i < count_ && !stops(); ++i) {
     Object& object = objects_[i];
-    if (object.wanted == MemoryKind::unknown || object.wanted == object.now) continue;
+    if (!object.is_away()) continue;
+    outcome.tried = true;
     if (placer.room(object.wanted) < object.committed) make_room(placer, object.wanted, object);
     if (stops()) break;
     const bool has_room = placer.room(object.wanted) >= object.committed;

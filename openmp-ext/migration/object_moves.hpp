@@ -35,11 +35,15 @@ class ObjectMoves {
 public:
   struct Outcome {
     bool any = false, all = true; // of those that the plan wants
+    bool tried = false;           // to move some
   };
   // region: the matcher's number; FrameMatcher::k_none: everything home. Begins no further object
   // once stop is set.
   Outcome move_for(const PlanPlacement& plan, Placer& placer, std::uint32_t region,
                    const MoveReport& report, const std::atomic<bool>* stop = nullptr);
+
+  // Whether all objects that the plan wants somewhere for the region are there.
+  bool are_placed(const PlanPlacement& plan, Placer& placer, std::uint32_t region);
 
   // Entries of the plan whose objects found no room in the last move_for().
   std::span<const std::uint32_t> without_room() const { return {refused_.data(), refused_count_}; }
@@ -56,6 +60,8 @@ private:
     MemoryKind wanted = MemoryKind::unknown; // by the region; unknown: not named
     double benefit = 0;                      // of the region's entry, ns
     std::uint32_t entry = 0;                 // the entry that gives wanted, else home
+
+    bool is_away() const { return wanted != MemoryKind::unknown && wanted != now; }
   };
 
   void collect(const PlanPlacement& plan, Placer& placer, std::uint32_t region);

@@ -6,6 +6,7 @@
 #include "base/notices.hpp"
 #include "base/os.hpp"
 #include "migration/own_thread.hpp"
+#include "migration/visits.hpp"
 #include "objects/stack.hpp"
 #include "placement/mover_threads.hpp"
 
@@ -29,10 +30,13 @@ std::atomic<bool> moving{false};
 std::uint32_t last_region = FrameMatcher::k_none;
 std::uint64_t last_allocations = 0; // plan matches at the last look: more mean new objects
 Rounds rounds;
+Visits visits;
+bool withheld = false; // moves for the last region: visits do not allow them yet
+std::uint32_t moved_for = FrameMatcher::k_none; // the last region that memory moved for
 Rounds::Way way = Rounds::Way::at_begins; // in the last region
 bool all_at_home = false;
-// Once moving has ended and objects find no room at home: so many regions begin before the next
-// try, and between the next two.
+// Once moving has ended, or is withheld, and objects find no room at home: so many regions begin
+// before the next try, and between the next two.
 unsigned until_try = 0, between_tries = 0;
 std::atomic<bool> over{false}; // all is at home and stays there
 ObjectMoves objects;
@@ -114,10 +118,10 @@ void say_that_moving_ends(const Rounds::Verdict& verdict) {
       verdict.with * k_milliseconds, verdict.without * k_milliseconds);
 }
 
-// Ever more rarely, if moving has ended.
+// Ever more rarely, if moving has ended or is withheld.
 bool tries_to_go_home() {
   if (all_at_home) return false;
-  if (rounds.verdict().pays) return true;
+  if (rounds.verdict().pays && !withheld) return true;
   if (until_try > 0) {
     --until_try;
     return false;
@@ -128,6 +132,26 @@ bool tries_to_go_home() {
   return true;
 }
 
+void say_that_moves_are_limited() {
+  constexpr std::uint64_t k_rounds_are_none = 2 * Rounds::k_most_regions; // visits
+  if (visits.without_moves() != k_rounds_are_none) return;
+  warn_once(Notice::moves_limited,
+            "Moving memory for parallel regions, which come in no order that repeats, has not "
+            "proved to save what it takes. It is limited to %.0f %% of the run and what it proves "
+            "to save.",
+            100 * Visits::k_part);
+}
+
+// Whether memory may move for the region that begins, where rounds do not tell.
+bool may_move(const PlanPlacement& plan, Placer& placer, std::uint32_t region, std::uint64_t now) {
+  const Rounds::Verdict& verdict = rounds.verdict();
+  if (rounds.are_known() || (verdict.known && verdict.with < verdict.without)) return true;
+  if (objects.are_placed(plan, placer, region)) return true; // nothing has to
+  const bool may = visits.may_move(region, now);
+  if (!may) say_that_moves_are_limited();
+  return may;
+}
+
 // at_barrier: the region is the call of one, at codeptr.
 void begin_region(const PlanPlacement& plan, Placer& placer, std::uint32_t region,
                   const void* codeptr, bool at_barrier, OnRegionMove moved) {
@@ -136,9 +160,13 @@ void begin_region(const PlanPlacement& plan, Placer& placer, std::uint32_t regio
   const bool new_objects = allocations != last_allocations;
   if (!other_region) rounds.again();
   const bool moved_between = std::exchange(between.moved, false);
-  if (!other_region && !new_objects && !moved_between) return;
+  if (!other_region && !new_objects && !moved_between) {
+    const bool asks_again = visits.again() && withheld;
+    if (!asks_again) return;
+  }
   const std::uint64_t now = monotonic_nanoseconds();
   between.thread.end(); // waits for the object that is being moved; the rest is moved here
+  visits.end(now);
   last_region = region;
   last_allocations = allocations;
   if (other_region) {
@@ -147,11 +175,13 @@ void begin_region(const PlanPlacement& plan, Placer& placer, std::uint32_t regio
     barrier_was_last.store(at_barrier, std::memory_order_relaxed);
     if (paid && !rounds.verdict().pays) say_that_moving_ends(rounds.verdict());
   }
-  const bool moves_here = way != Rounds::Way::home;
+  withheld = way != Rounds::Way::home && !may_move(plan, placer, region, now);
+  const bool moves_here = way != Rounds::Way::home && !withheld;
   const bool ends = way == Rounds::Way::between && !at_barrier;
   ends_before_moves.store(ends ? codeptr : nullptr, std::memory_order_relaxed);
   if (!moves_here && !new_objects && !moved_between && !tries_to_go_home()) {
     over.store(all_at_home && !rounds.verdict().pays, std::memory_order_relaxed);
+    visits.begin(region, monotonic_nanoseconds(), Visits::Memory::at_home);
     return;
   }
   ForRegion here{codeptr, false, at_barrier, moved};
@@ -160,9 +190,16 @@ void begin_region(const PlanPlacement& plan, Placer& placer, std::uint32_t regio
   for (const std::uint32_t entry : objects.without_room())
     if (entry < k_most_entries) totals[entry].without_room.fetch_add(1, std::memory_order_relaxed);
   all_at_home = !moves_here && outcome.all;
+  if (moves_here) moved_for = region;
   over.store(all_at_home && !rounds.verdict().pays, std::memory_order_relaxed);
-  if (new_objects) until_try = between_tries = 0;
-  if (outcome.any || moved_between) rounds.moved_for(monotonic_nanoseconds() - now);
+  if (new_objects || moves_here) until_try = between_tries = 0;
+  const std::uint64_t after = monotonic_nanoseconds();
+  if (outcome.any || moved_between) rounds.moved_for(after - now);
+  if (outcome.tried || moved_between) visits.spent(moved_for, after - now);
+  // Where nothing moves home for want of room, this is how the region finds it without moves.
+  const bool stays = all_at_home || !outcome.any;
+  const auto without = stays ? Visits::Memory::at_home : Visits::Memory::otherwise;
+  visits.begin(region, after, moves_here ? Visits::Memory::moved : without);
 }
 
 // A region has ended. The plan may have come after its begin, or a fork.
@@ -236,12 +273,20 @@ void end_region_moves_of_parent() {
   until_try = between_tries = 0;
   last_region = FrameMatcher::k_none;
   rounds = {}; // may be half written
+  visits = {};
+  withheld = false;
+  moved_for = FrameMatcher::k_none;
   way = Rounds::Way::at_begins;
 }
 
 Rounds::Verdict move_verdict() {
   const Turn turn;
   return turn ? rounds.verdict() : Rounds::Verdict{};
+}
+
+std::uint64_t visits_without_moves() {
+  const Turn turn;
+  return turn ? visits.without_moves() : 0;
 }
 
 MoveTotals move_totals(std::uint32_t plan_entry) {

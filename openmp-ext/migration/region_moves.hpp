@@ -5,8 +5,9 @@
 // faster (rounds.hpp). The plan's region may also be the call of a barrier in one: what it names
 // then moves at that barrier, when all threads of the team have arrived and before they go on. Both
 // are points of one sequence, called regions here. Nothing moves for regions that the plan does not
-// name, or when the same region runs again, unless another one was expected; and nothing more once
-// the program's own rounds have shown that it does not pay.
+// name, or when the same region runs again, unless another one was expected, there are new objects,
+// or moves were withheld; and nothing more once the program's own rounds have shown that it does
+// not pay. Where there are no rounds, moves are limited until they prove to pay (visits.hpp).
 //
 // Pages may move at any time, since the kernel moves them: a thread that accesses one meanwhile
 // waits for it. Begin and end of a region are good times, and so is a barrier, as the team does not
@@ -64,5 +65,8 @@ MoveTotals move_totals(std::uint32_t plan_entry);
 
 // What the program's rounds have shown; unknown while a region moves pages.
 Rounds::Verdict move_verdict();
+// How often a region began for which memory was to move, but did not: visits.hpp. 0 while a region
+// moves pages.
+std::uint64_t visits_without_moves();
 
 } // namespace omptier

@@ -9,8 +9,6 @@
 namespace omptier {
 namespace {
 
-constexpr double k_least_noise = 0.005; // of a round
-constexpr double k_sure = 2;            // times the noise
 constexpr unsigned k_compared = 4;      // rounds before a look: earlier ones may be of other work
 constexpr unsigned k_most_between = 1 << 20; // rounds
 constexpr unsigned k_many_rounds = 4;        // of a sequence that is no part of a longer one
@@ -172,9 +170,8 @@ bool Rounds::compares_with_others() {
 void Rounds::decide() {
   const double usually = usually_.mean(), tried = tried_times_.mean();
   // The rounds of a look are too few to tell their own noise.
-  const double variance = std::max(0.0, usually_.squares / usually_.count - usually * usually);
   const double noise =
-      std::max(std::sqrt(variance * (1.0 / usually_.count + 1.0 / tried_times_.count)),
+      std::max(std::sqrt(usually_.variance() * (1.0 / usually_.count + 1.0 / tried_times_.count)),
                k_least_noise * usually);
   const bool sure = std::abs(usually - tried) > k_sure * noise;
   if (!sure && tried_times_.count < k_most_looks) return;

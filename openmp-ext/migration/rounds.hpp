@@ -22,6 +22,8 @@
 // Fixed tables, no malloc; the caller gives the time; not for several threads.
 #pragma once
 
+#include "migration/times.hpp"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -60,6 +62,8 @@ public:
   // What begins once this region has ended, if the sequence goes on. Not known: there is none, or
   // this region may begin again before, which it did as often in the last two rounds.
   Next next() const;
+  // Whether a sequence is recognised, so that its rounds tell if moves pay.
+  bool are_known() const { return period_ != 0; }
 
   struct Verdict {
     bool known = false, pays = true;
@@ -71,16 +75,6 @@ public:
 private:
   static constexpr std::size_t k_ways = 3;
 
-  struct Times {
-    double sum = 0, squares = 0;
-    unsigned count = 0;
-    void add(double time) {
-      sum += time;
-      squares += time * time;
-      ++count;
-    }
-    double mean() const { return sum / count; }
-  };
   struct Visit {
     std::uint32_t region = 0;
     std::uint32_t runs = 0; // one after the other

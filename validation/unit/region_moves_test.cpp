@@ -5,6 +5,7 @@
 #include "dram_and_hbm.hpp"
 #include "made_up_nodes.hpp"
 #include "migration/region_moves.hpp"
+#include "migration/visits.hpp"
 #include "objects/modules.hpp"
 
 #include <gtest/gtest.h>
@@ -33,17 +34,19 @@ void site() {}
 void second_site() {}
 void region() {}
 void other_region() {}
+void third_region() {} // as the first, if the plan has it
 const void* address_of(void (*place)()) {
   return reinterpret_cast<const void*>(place);
 }
 
+PlanFrame frame(void (*place)()) {
+  PlanFrame result;
+  const LoadedModule* module = nullptr;
+  EXPECT_TRUE(identify(reinterpret_cast<ReturnAddress>(place), module, result.offset));
+  return result;
+}
+
 Plan plan_for_region() {
-  const auto frame = [](void (*place)()) {
-    PlanFrame result;
-    const LoadedModule* module = nullptr;
-    EXPECT_TRUE(identify(reinterpret_cast<ReturnAddress>(place), module, result.offset));
-    return result;
-  };
   PlanEntry home, here, there;
   PlanEntry second;
   second.frames = {frame(second_site)};
@@ -207,6 +210,51 @@ TEST_F(RegionMovesTest, WhatDoesNotPayEnds) {
   EXPECT_GT(move_verdict().with, move_verdict().without);
 }
 
+struct ThreeRegions {
+  Plan plan;
+  std::uint32_t random = 1;
+
+  explicit ThreeRegions(const Plan& of_two) : plan(of_two) {
+    PlanEntry third = plan.entries[1];
+    third.region = {frame(third_region)};
+    plan.entries.push_back(third);
+  }
+  // In no order that repeats.
+  void (*next())() {
+    random = random * 1664525 + 1013904223;
+    void (*const places[])() = {region, other_region, third_region};
+    return places[(random >> 16) % 3];
+  }
+};
+
+// Regions that take no time: after the first visits, moves would take more than 2 % of the run.
+TEST_F(RegionMovesTest, WithoutRoundsMovesThatSaveNothingAreLimited) {
+  made_up_nodes::verdict = take_a_while;
+  ThreeRegions regions(plan_);
+  const PlanPlacement placement(regions.plan);
+  unsigned moves = 0;
+  for (int visit = 0; visit < 300; ++visit) {
+    const std::uint64_t before = placer_->ledger().used(MemoryKind::hbm);
+    region_begins(placement, *placer_, address_of(regions.next()), nullptr);
+    moves += placer_->ledger().used(MemoryKind::hbm) != before ? 1 : 0;
+  }
+  EXPECT_GE(moves, 4u);
+  EXPECT_LE(moves, 2 * 3 * Visits::k_trials + 4) << "there and home";
+  EXPECT_GE(visits_without_moves(), 60u);
+}
+
+// Nothing has to move, so nothing is withheld.
+TEST_F(RegionMovesTest, RegionsThatFindTheirMemoryAreNotLimited) {
+  made_up_nodes::verdict = take_a_while;
+  ThreeRegions regions(plan_);
+  regions.plan.entries[2].kinds = {MemoryKind::hbm};
+  const PlanPlacement placement(regions.plan);
+  for (int visit = 0; visit < 300; ++visit) {
+    region_begins(placement, *placer_, address_of(regions.next()), nullptr);
+    ASSERT_TRUE(all_in_hbm()) << visit;
+  }
+}
+
 TEST_F(RegionMovesTest, MemoryMovesAtBarriersInARegion) {
   EXPECT_TRUE(placement_.has_barriers()) << "no name says that these are begins of regions";
   EXPECT_EQ(frames_of_regions(placement_), 1u);
@@ -363,6 +411,28 @@ TEST_F(RegionMovesTest, MovesBetweenRegionsAreTriedAndKept) {
   begin(region);
   EXPECT_GE(move_totals(1).between + move_totals(2).between, before + between_bytes);
   EXPECT_TRUE(move_verdict().pays);
+  std::string why_not;
+  EXPECT_TRUE(placer_->is_sound(why_not, true)) << why_not;
+}
+
+// Regions that are slow where their memory is not as they want it, each run twice at a time.
+TEST_F(RegionMovesTest, WithoutRoundsMovesThatPayGoOn) {
+  made_up_nodes::verdict = take_a_while_now_and_then;
+  ThreeRegions regions(plan_);
+  const PlanPlacement placement(regions.plan);
+  unsigned want = 0, have = 0; // HBM, of the visits behind the first ones
+  for (int visit = 0; visit < 120; ++visit) {
+    void (*const place)() = regions.next();
+    for (int run = 0; run < 2; ++run) {
+      region_begins(placement, *placer_, address_of(place), nullptr);
+      const bool wants = place != other_region;
+      std::this_thread::sleep_for(std::chrono::milliseconds(wants && !all_in_hbm() ? 40 : 1));
+      if (visit < 60 || !wants || run > 0) continue;
+      ++want;
+      have += all_in_hbm() ? 1 : 0;
+    }
+  }
+  EXPECT_GE(have, want * 3 / 4);
   std::string why_not;
   EXPECT_TRUE(placer_->is_sound(why_not, true)) << why_not;
 }

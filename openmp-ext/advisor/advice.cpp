@@ -4,6 +4,7 @@
 #include "advisor/advice.hpp"
 
 #include "advisor/explain.hpp"
+#include "advisor/in_step.hpp"
 #include "advisor/needs.hpp"
 #include "advisor/relaxation.hpp"
 #include "advisor/site_blocks.hpp"
@@ -217,8 +218,11 @@ void place_whole_or_divided(Advice& advice, Effort effort) {
   Placement placement = place(sliced.workload, advice.tiers, effort).placement;
   tidy_slices(sliced.workload, advice.tiers, sliced.from, placement.tier_of_site);
   Workload divided = join_slices(advice.workload, sliced, placement.tier_of_site);
-  if (time_with_moves(divided, advice.tiers, placement) <
-      (1 - k_worth) * time_with_moves(advice.workload, advice.tiers, advice.placement)) {
+  const auto time = [&](const Workload& workload, const Placement& of) {
+    return time_with_moves(workload, advice.tiers, of) +
+           lost_in_step(workload, advice.tiers, of.tier_of_site);
+  };
+  if (time(divided, placement) < (1 - k_worth) * time(advice.workload, advice.placement)) {
     advice.workload = std::move(divided);
     advice.placement = std::move(placement);
   }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 omptier_unit_test(advisor
   SOURCES advisor_test.cpp advisor_kinds_test.cpp advisor_estimates_test.cpp
-  advisor_blocks_test.cpp advisor_ranges_test.cpp advisor_kept_test.cpp advisor_earlier_test.cpp
+  advisor_blocks_test.cpp advisor_ranges_test.cpp advisor_kept_test.cpp advisor_in_step_test.cpp advisor_earlier_test.cpp
   advisor_first_touch_test.cpp
   advisor_strategies_test.cpp advisor_toss_ups_test.cpp advisor_questions_test.cpp LINK omptier_advisor omptier_cli TEST BESIDE)
 

@@ -19,6 +19,7 @@
 #include <map>
 #include <new>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 namespace omptier {
@@ -197,13 +198,47 @@ double gain_of_moves(const Threads& threads, const std::vector<std::size_t>& tie
 
 double time_with_moves(const Workload& workload, const std::vector<TierChoice>& tiers,
                        const Placement& placement) {
-  return predicted_time(workload, tiers, placement.tier_of_site) -
+  return predicted_time(workload, tiers, placement.tier_of_site) +
+         lost_in_step(workload, tiers, placement.tier_of_site) -
          gain_of_moves(workload.threads, placement.tier_of_site,
                        moves_that_pay(workload, tiers, placement));
 }
 
+struct Divided {
+  Workload workload;
+  Placement placement;
+};
+
+// leave: sites of the workload that stay whole. None if nothing else can be divided.
+std::optional<Divided> divide(const Advice& advice, const std::vector<std::size_t>& leave,
+                              Effort effort) {
+  Workload workload = advice.workload;
+  for (const std::size_t site : leave)
+    workload.sites[site].block_bytes = 0;
+  const Sliced sliced = slice(workload, cost_table(workload, advice.tiers));
+  if (sliced.from.size() == workload.sites.size()) return {};
+  Placement placement = place(sliced.workload, advice.tiers, effort).placement;
+  tidy_slices(sliced.workload, advice.tiers, sliced.from, placement.tier_of_site);
+  Workload joined = join_slices(advice.workload, sliced, placement.tier_of_site);
+  return Divided{std::move(joined), std::move(placement)};
+}
+
+// Sites of the workload of which parts are divided in vain.
+std::vector<std::size_t> lose_in_step(const Workload& workload, const Divided& divided,
+                                      const std::vector<TierChoice>& tiers) {
+  std::vector<std::size_t> parts, sites;
+  lost_in_step(divided.workload, tiers, divided.placement.tier_of_site, &parts);
+  for (std::size_t site = 0; site < workload.sites.size(); ++site)
+    if (std::ranges::any_of(parts, [&](std::size_t part) {
+          return are_of_the_same_blocks(workload.sites[site], divided.workload.sites[part]);
+        }))
+      sites.push_back(site);
+  return sites;
+}
+
 // Sites are divided only where that saves time: whole ones are easier to understand, and only they
-// are moved per region.
+// are moved per region. If all divisions together do not, those that threads in step lose by are
+// left out.
 void place_whole_or_divided(Advice& advice, Effort effort) {
   constexpr double k_worth = 0.008; // of the time with whole sites: the model tells no less
   Placed placed = place(advice.workload, advice.tiers, effort);
@@ -213,18 +248,19 @@ void place_whole_or_divided(Advice& advice, Effort effort) {
   const double whole =
       predicted_time(advice.workload, advice.tiers, advice.placement.tier_of_site);
   if (advice.least_time >= (1 - k_worth) * whole) return;
-  const Sliced sliced = slice(advice.workload, cost_table(advice.workload, advice.tiers));
-  if (sliced.from.size() == advice.workload.sites.size()) return;
-  Placement placement = place(sliced.workload, advice.tiers, effort).placement;
-  tidy_slices(sliced.workload, advice.tiers, sliced.from, placement.tier_of_site);
-  Workload divided = join_slices(advice.workload, sliced, placement.tier_of_site);
-  const auto time = [&](const Workload& workload, const Placement& of) {
-    return time_with_moves(workload, advice.tiers, of) +
-           lost_in_step(workload, advice.tiers, of.tier_of_site);
-  };
-  if (time(divided, placement) < (1 - k_worth) * time(advice.workload, advice.placement)) {
-    advice.workload = std::move(divided);
-    advice.placement = std::move(placement);
+  const double worth =
+      (1 - k_worth) * time_with_moves(advice.workload, advice.tiers, advice.placement);
+  std::vector<std::size_t> leave;
+  for (int tries = 0; tries < 2; ++tries) {
+    std::optional<Divided> divided = divide(advice, leave, effort);
+    if (!divided) return;
+    if (time_with_moves(divided->workload, advice.tiers, divided->placement) < worth) {
+      advice.workload = std::move(divided->workload);
+      advice.placement = std::move(divided->placement);
+      return;
+    }
+    leave = lose_in_step(advice.workload, *divided, advice.tiers);
+    if (leave.empty()) return;
   }
 }
 
@@ -268,7 +304,9 @@ void predict(Advice& advice) {
   for (std::size_t site = 0; site < tier_of_site.size(); ++site)
     if (tier_of_site[site] != Placement::k_nowhere)
       advice.placement.saved += time_saved(advice.costs[site], tier_of_site[site]);
-  advice.time = predicted_time(advice.workload, advice.tiers, tier_of_site) + advice.workload.rest;
+  advice.in_step = lost_in_step(advice.workload, advice.tiers, tier_of_site);
+  advice.time = predicted_time(advice.workload, advice.tiers, tier_of_site) + advice.workload.rest +
+                advice.in_step;
   advice.least_time = std::min(advice.least_time + advice.workload.rest, advice.time);
   advice.gain_of_moves = gain_of_moves(advice.workload.threads, tier_of_site, advice.moves);
   advice.either = toss_ups(advice.workload, advice.costs, advice.tiers, tier_of_site);

@@ -30,6 +30,7 @@ struct Advice {
   // Nanoseconds of thread time of the run under the model, and a bound: no placement, even of parts
   // of sites, takes less. Moves are not counted.
   double time = 0, least_time = 0;
+  double in_step = 0;                // of the time: what divided arrays lose (in_step.hpp)
   double gain_of_moves = 0;          // nanoseconds of thread time
   std::optional<Change> change = {}; // if there is an earlier plan
 

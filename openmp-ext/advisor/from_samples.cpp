@@ -46,7 +46,7 @@ std::vector<Ends> widest(const Workload& workload) {
 double time_with(const Advice& advice, std::size_t site, double factor) {
   return predicted_time(with_demand(advice.workload, site, factor), advice.tiers,
                         advice.placement.tier_of_site) +
-         advice.workload.rest - advice.gain_of_moves;
+         advice.workload.rest + advice.in_step - advice.gain_of_moves;
 }
 
 } // namespace
@@ -79,7 +79,7 @@ Range speed_up_from_samples(const Advice& advice) {
   if (advice.tiers.empty() || !(advice.time_with_moves() > 0)) return {1, 1, 1};
   Advice slow = advice;
   slow.placement.tier_of_site.assign(advice.workload.sites.size(), advice.tiers.size() - 1);
-  slow.gain_of_moves = 0;
+  slow.gain_of_moves = slow.in_step = 0;
   return from_samples(advice.workload, [&](std::size_t site, double factor) {
     return time_with(slow, site, factor) / time_with(advice, site, factor);
   });

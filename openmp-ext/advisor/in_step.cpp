@@ -8,14 +8,15 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 #include <vector>
 
 namespace omptier {
 namespace {
 
-using Parts = std::vector<std::size_t>; // of one site
+using Parts = std::vector<std::size_t>; // of one array: ranges of the same blocks
 
-// Of a site's lines, by memory; and the streamed ones of all.
+// Of an array's lines, by memory; and the streamed ones of all.
 struct LinesIn {
   std::map<std::size_t, double> memory;
   double all = 0, streamed = 0;
@@ -49,20 +50,24 @@ double more_in_step(LoopTimes& times, const Parts& parts, const LinesIn& lines,
 } // namespace
 
 double lost_in_step(const Workload& workload, const std::vector<TierChoice>& tiers,
-                    std::span<const std::size_t> tier_of_site) {
-  std::map<std::size_t, Parts> sites;
-  for (std::size_t part = 0; part < workload.sites.size(); ++part)
-    if (workload.sites[part].placeable && tier_of_site[part] != Placement::k_nowhere)
-      sites[workload.sites[part].site].push_back(part);
-  std::erase_if(sites, [](const auto& site) { return site.second.size() < 2; });
-  if (sites.empty()) return 0;
+                    std::span<const std::size_t> tier_of_site, std::vector<std::size_t>* losing) {
+  std::map<std::pair<std::size_t, std::vector<std::uint32_t>>, Parts> arrays;
+  for (std::size_t part = 0; part < workload.sites.size(); ++part) {
+    const SiteDemand& site = workload.sites[part];
+    if (site.placeable && !site.ranges.empty() && tier_of_site[part] != Placement::k_nowhere)
+      arrays[{site.site, site.blocks}].push_back(part);
+  }
+  std::erase_if(arrays, [](const auto& array) { return array.second.size() < 2; });
+  if (arrays.empty()) return 0;
   PlacementTimes placed(workload, tiers, tier_of_site);
   double lost = 0;
-  for (const auto& [site, parts] : sites) {
+  for (const auto& [array, parts] : arrays) {
     const LinesIn lines = lines_in(workload, parts, tier_of_site);
     if (lines.memory.size() < 2 || !(lines.streamed > 0)) continue;
     const double more = more_in_step(placed.times, parts, lines, tier_of_site);
-    lost += std::max(0.0, more) * lines.streamed / lines.all;
+    if (!(more > 0)) continue;
+    lost += more * lines.streamed / lines.all;
+    if (losing != nullptr) losing->push_back(parts.front());
   }
   return lost / std::sqrt(std::max(1.0, double(workload.threads.most())));
 }

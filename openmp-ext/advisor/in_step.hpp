@@ -10,7 +10,7 @@
 //
 // Threads that are anywhere, each for itself, come as near to the mean as their number's root:
 //
-//   lost = (in step - time) / sqrt(threads)
+//   lost = (in step - time) / sqrt(threads) * (part of the lines that are streamed)
 //
 // With 4 threads, three divided matrices were measured 3, 3 and 5 % slower than whole ones of which
 // the loops' times say that they are 7, 1 and 2 % faster. Scattered accesses hit all parts at once.
@@ -19,11 +19,14 @@
 #include "advisor/placement.hpp"
 
 #include <span>
+#include <vector>
 
 namespace omptier {
 
-// Nanoseconds of thread time, of all divided arrays.
+// Nanoseconds of thread time, of all divided arrays. losing: gets the first part of each that
+// loses.
 double lost_in_step(const Workload& workload, const std::vector<TierChoice>& tiers,
-                    std::span<const std::size_t> tier_of_site);
+                    std::span<const std::size_t> tier_of_site,
+                    std::vector<std::size_t>* losing = nullptr);
 
 } // namespace omptier

@@ -160,9 +160,10 @@ void begin_region(const PlanPlacement& plan, Placer& placer, std::uint32_t regio
   const bool new_objects = allocations != last_allocations;
   if (!other_region) rounds.again();
   const bool moved_between = std::exchange(between.moved, false);
-  if (!other_region && !new_objects && !moved_between) {
-    const bool asks_again = visits.again() && withheld;
-    if (!asks_again) return;
+  const bool asks_again = withheld && visits.is_long();
+  if (!other_region && !new_objects && !moved_between && !asks_again) {
+    visits.again();
+    return;
   }
   const std::uint64_t now = monotonic_nanoseconds();
   between.thread.end(); // waits for the object that is being moved; the rest is moved here

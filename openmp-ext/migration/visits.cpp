@@ -4,7 +4,6 @@
 #include "migration/visits.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <utility>
 
@@ -35,12 +34,6 @@ void Visits::begin(std::uint32_t region, std::uint64_t now, Memory memory) {
   began_ = now;
   runs_ = 1;
   memory_ = memory;
-}
-
-bool Visits::again() {
-  constexpr std::uint32_t k_often = 64;
-  if (runs_ == 0) return false;
-  return ++runs_ >= k_often && std::has_single_bit(runs_);
 }
 
 void Visits::end(std::uint64_t now) {

@@ -32,6 +32,7 @@ public:
   static constexpr std::uint32_t k_most_regions = 64; // others have no trials, and prove nothing
   static constexpr unsigned k_trials = 4;             // visits
   static constexpr unsigned k_look = 32;              // visits
+  static constexpr std::uint32_t k_long = 64;         // runs
   static constexpr double k_part = 0.02;              // of the run
 
   // Whether memory may move for a region that begins at `now`, in nanoseconds.
@@ -39,9 +40,10 @@ public:
   enum class Memory : std::uint8_t { moved, at_home, otherwise };
   // A visit begins, behind its moves.
   void begin(std::uint32_t region, std::uint64_t now, Memory memory);
-  // The same region runs once more. True: so often already, a power of two, that it is worth
-  // asking again whether memory may move for it.
-  bool again();
+  // The same region runs once more.
+  void again() { runs_ += runs_ > 0 ? 1 : 0; }
+  // So many runs that it is worth asking again whether memory may move for it.
+  bool is_long() const { return runs_ >= k_long; }
   void end(std::uint64_t now);
   // Nanoseconds that the program waited for moves to or from where a region wants memory.
   void spent(std::uint32_t region, std::uint64_t nanoseconds);

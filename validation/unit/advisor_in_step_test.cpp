@@ -26,6 +26,7 @@ struct DividedArray : testing::Test {
       SiteDemand& one = workload.sites.emplace_back();
       one.site = site == 0 ? 0 : 1;
       one.by_loop = {{0, 1}};
+      if (site > 0) one.ranges = {{(site - 1) * MiB, site * MiB}};
       set_lines(site, Manner::streamed_load, site == 0 ? 2 * k_lines : k_lines);
     }
   }
@@ -48,6 +49,12 @@ TEST_F(DividedArray, LosesWhatItTakesInStepByTheThreadsRoot) {
   EXPECT_NEAR(lost(), more / 20, 1e-6 * in_step);
 }
 
+TEST_F(DividedArray, IsNamed) {
+  std::vector<std::size_t> losing;
+  EXPECT_GT(lost_in_step(workload, memories, where, &losing), 0);
+  EXPECT_EQ(losing, std::vector<std::size_t>{1});
+}
+
 TEST_F(DividedArray, LosesNothingThatIsScattered) {
   for (const std::size_t part : {1, 2})
     set_lines(part, Manner::scattered_load, k_lines);
@@ -57,8 +64,11 @@ TEST_F(DividedArray, LosesNothingThatIsScattered) {
 TEST_F(DividedArray, LosesNothingThatIsInOneMemory) {
   where = {0, 1, 1};
   EXPECT_EQ(lost(), 0);
-  workload.sites[2].site = 2; // another array
   where = {0, 0, 1};
+  workload.sites[2].site = 2; // another array
+  EXPECT_EQ(lost(), 0);
+  workload.sites[2].site = 1;
+  workload.sites[1].blocks = {0}, workload.sites[2].blocks = {1}; // other blocks of the site
   EXPECT_EQ(lost(), 0);
 }
 

@@ -120,9 +120,9 @@ TEST(VisitsTest, RunsOfOneVisitCountTogether) {
   const auto visit = [&](std::uint64_t at, unsigned runs, bool moves) {
     visits.begin(1, at, moves ? Visits::Memory::moved : Visits::Memory::at_home);
     for (unsigned i = 1; i < runs; ++i)
-      EXPECT_FALSE(visits.again());
+      visits.again();
     visits.end(at + runs * (moves ? 10u : 30u));
-    EXPECT_FALSE(visits.again()) << "of no visit";
+    visits.again(); // of no visit
   };
   visit(500, 1, true); // the first
   for (const unsigned runs : {4u, 2u}) {
@@ -136,13 +136,15 @@ TEST(VisitsTest, RunsOfOneVisitCountTogether) {
   EXPECT_DOUBLE_EQ(visits.saved(), (4 + 2 + 3) * of_one);
 }
 
-TEST(VisitsTest, ALongVisitAsksEverMoreRarely) {
+TEST(VisitsTest, AVisitOfManyRunsIsLong) {
   Visits visits;
+  EXPECT_FALSE(visits.is_long());
   visits.begin(0, 1, Visits::Memory::at_home);
-  unsigned asked = 0;
-  for (unsigned run = 2; run <= 1024; ++run)
-    asked += visits.again() ? 1 : 0;
-  EXPECT_EQ(asked, 5u); // with 64, 128, 256, 512 and 1,024 runs
+  for (std::uint32_t run = 1; run < Visits::k_long; ++run) {
+    EXPECT_FALSE(visits.is_long());
+    visits.again();
+  }
+  EXPECT_TRUE(visits.is_long());
 }
 
 TEST(VisitsTest, WhatTellsNothingDoesNotCount) {

@@ -303,7 +303,7 @@ void inform_about_moves() {
            verdict.with * 1e-6, is_between ? " between regions" : "", verdict.without * 1e-6);
   if (const std::uint64_t visits = visits_without_moves(); visits > 0)
     inform(
-        Notice::moves_measured,
+        Notice::moves_left_out,
         "%llu times a region began without its moves, which had not proved to save what they take.",
         static_cast<unsigned long long>(visits));
 }

@@ -388,7 +388,8 @@ def case_diff(bench):
     for more in (), target:
         found = json.loads(bench.run(bench.omptier, "diff", "a.plan", "b.plan", *more, "--json").stdout)
         moved = {one["label"].split()[0]: one for one in found["differences"]}
-        check(moved["second"]["a"].startswith("nvm") and moved["second"]["b"].startswith("dram"), f"{moved}")
+        # The larger part of either may be all that goes to DRAM: both memories are used at once then.
+        check(moved["second"]["a"].startswith("nvm") and "dram" in moved["second"]["b"], f"{moved}")
         check((found["predicted_time"] is None) == (not more), f"{found}")
         same = json.loads(bench.run(bench.omptier, "diff", "b.plan", "b.plan", *more, "--json").stdout)
         check(not same["differences"] and same["objects"] == found["objects"], f"{same}")

@@ -250,17 +250,18 @@ void place_whole_or_divided(Advice& advice, Effort effort) {
   if (advice.least_time >= (1 - k_worth) * whole) return;
   const double worth =
       (1 - k_worth) * time_with_moves(advice.workload, advice.tiers, advice.placement);
-  std::vector<std::size_t> leave;
-  for (int tries = 0; tries < 2; ++tries) {
-    std::optional<Divided> divided = divide(advice, leave, effort);
+  std::optional<Divided> divided;
+  for (const bool again : {false, true}) {
+    std::vector<std::size_t> leave;
+    if (again) leave = lose_in_step(advice.workload, *divided, advice.tiers);
+    if (again && leave.empty()) return;
+    divided = divide(advice, leave, effort);
     if (!divided) return;
     if (time_with_moves(divided->workload, advice.tiers, divided->placement) < worth) {
       advice.workload = std::move(divided->workload);
       advice.placement = std::move(divided->placement);
       return;
     }
-    leave = lose_in_step(advice.workload, *divided, advice.tiers);
-    if (leave.empty()) return;
   }
 }
 

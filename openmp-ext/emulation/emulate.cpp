@@ -60,16 +60,10 @@ bool MachineState::read_unwritten(std::uint64_t address, void* to, std::size_t b
   return true;
 }
 
-const MachineState::Word* MachineState::word_at(std::uint64_t place) const {
-  const auto word = std::find_if(written_.rbegin(), written_.rend(),
-                                 [&](const Word& w) { return w.place == place; });
-  return word != written_.rend() ? &*word : nullptr;
-}
-
 bool MachineState::read_written(std::uint64_t address, void* to, std::size_t bytes) const {
   auto* target = static_cast<std::uint8_t*>(to);
   for (std::size_t i = 0; i < bytes;) {
-    const Word* const word = word_at((address + i) / 8);
+    const Word* const word = word_at(written_, (address + i) / 8);
     for (std::size_t byte = (address + i) % 8; byte < 8 && i < bytes; ++byte, ++i) {
       if (word == nullptr || !(word->known >> byte & 1)) return false;
       target[i] = word->bytes[byte];
@@ -87,7 +81,7 @@ bool MachineState::read(std::uint64_t address, void* to, std::size_t bytes) cons
   if (written_.empty()) return from_memory;
   auto* target = static_cast<std::uint8_t*>(to);
   for (std::size_t i = 0; i < bytes;) {
-    const Word* const word = word_at((address + i) / 8);
+    const Word* const word = word_at(written_, (address + i) / 8);
     for (std::size_t byte = (address + i) % 8; byte < 8 && i < bytes; ++byte, ++i) {
       const bool ours = word != nullptr && (word->written >> byte & 1);
       if (ours && !(word->known >> byte & 1)) missed = true;
@@ -102,12 +96,8 @@ void MachineState::write(std::uint64_t address, const void* from, std::size_t by
   const auto* source = static_cast<const std::uint8_t*>(from);
   for (std::size_t i = 0; i < bytes;) {
     const std::uint64_t place = (address + i) / 8;
-    auto word = std::find_if(written_.rbegin(), written_.rend(),
-                             [&](const Word& w) { return w.place == place; });
-    if (word == written_.rend()) {
-      written_.push_back({place});
-      word = written_.rbegin();
-    }
+    Word* word = word_at(written_, place);
+    if (word == nullptr) word = &written_.emplace_back(Word{place});
     for (std::size_t byte = (address + i) % 8; byte < 8 && i < bytes; ++byte, ++i) {
       const auto bit = static_cast<std::uint8_t>(1u << byte);
       word->written |= bit;

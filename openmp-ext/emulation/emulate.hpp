@@ -13,6 +13,7 @@
 #include "emulation/process_memory.hpp"
 #include "emulation/registers.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -62,7 +63,11 @@ private:
     std::uint64_t place = 0;
     std::uint8_t bytes[8] = {}, written = 0, known = 0; // masks: bit per byte
   };
-  const Word* word_at(std::uint64_t place) const; // null: nothing was written there
+  // Null: nothing was written there.
+  template <class Words> static auto* word_at(Words& written, std::uint64_t place) {
+    const auto word = std::ranges::find(written.rbegin(), written.rend(), place, &Word::place);
+    return word != written.rend() ? &*word : nullptr;
+  }
   bool read_unwritten(std::uint64_t address, void* to, std::size_t bytes) const;
   std::vector<Word> written_; // newest last
   mutable MemoryLines lines_;

@@ -17,7 +17,7 @@ constexpr std::size_t k_links_apart = 32; // accesses between loading a pointer 
 constexpr std::size_t k_tested_before = 4; // accesses between a test's load and its branch
 constexpr int k_behind_test = 8;           // instructions from the branch to a store
 constexpr std::size_t k_counted_before = 16; // accesses between a counter's load and its store
-constexpr std::uint64_t k_counts_by = 4096;
+constexpr std::uint64_t k_counts_by = 4096;  // at most, either way
 
 // Target of a jump through memory (a procedure linkage table); 0 = unknown.
 std::uint64_t target_in_memory(const Instruction& instruction, const MachineState& state) {

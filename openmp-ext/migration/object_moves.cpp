@@ -125,6 +125,7 @@ bool ObjectMoves::exchange(Placer& placer, Object& newcomer) {
 }
 
 bool ObjectMoves::are_placed(const PlanPlacement& plan, Placer& placer, std::uint32_t region) {
+  refused_count_ = 0;
   collect(plan, placer, region);
   return std::none_of(objects_.begin(), objects_.begin() + count_,
                       [](const Object& object) { return object.is_away(); });

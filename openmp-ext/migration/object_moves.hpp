@@ -42,7 +42,8 @@ public:
   Outcome move_for(const PlanPlacement& plan, Placer& placer, std::uint32_t region,
                    const MoveReport& report, const std::atomic<bool>* stop = nullptr);
 
-  // Whether all objects that the plan wants somewhere for the region are there.
+  // Whether all objects that the plan wants somewhere for the region are there: move_for() would
+  // do nothing.
   bool are_placed(const PlanPlacement& plan, Placer& placer, std::uint32_t region);
 
   // Entries of the plan whose objects found no room in the last move_for().

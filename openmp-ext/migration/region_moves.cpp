@@ -142,11 +142,13 @@ void say_that_moves_are_limited() {
             100 * Visits::k_part);
 }
 
-// Whether memory may move for the region that begins, where rounds do not tell.
-bool may_move(const PlanPlacement& plan, Placer& placer, std::uint32_t region, std::uint64_t now) {
+bool rounds_tell() {
   const Rounds::Verdict& verdict = rounds.verdict();
-  if (rounds.are_known() || (verdict.known && verdict.with < verdict.without)) return true;
-  if (objects.are_placed(plan, placer, region)) return true; // nothing has to
+  return rounds.are_known() || (verdict.known && verdict.with < verdict.without);
+}
+
+// Whether memory may move for the region that begins, where rounds do not tell.
+bool may_move(std::uint32_t region, std::uint64_t now) {
   const bool may = visits.may_move(region, now);
   if (!may) say_that_moves_are_limited();
   return may;
@@ -176,7 +178,9 @@ void begin_region(const PlanPlacement& plan, Placer& placer, std::uint32_t regio
     barrier_was_last.store(at_barrier, std::memory_order_relaxed);
     if (paid && !rounds.verdict().pays) say_that_moving_ends(rounds.verdict());
   }
-  withheld = way != Rounds::Way::home && !may_move(plan, placer, region, now);
+  const bool asks = way != Rounds::Way::home && !rounds_tell();
+  const bool is_placed = asks && objects.are_placed(plan, placer, region);
+  withheld = asks && !is_placed && !may_move(region, now);
   const bool moves_here = way != Rounds::Way::home && !withheld;
   const bool ends = way == Rounds::Way::between && !at_barrier;
   ends_before_moves.store(ends ? codeptr : nullptr, std::memory_order_relaxed);
@@ -186,8 +190,10 @@ void begin_region(const PlanPlacement& plan, Placer& placer, std::uint32_t regio
     return;
   }
   ForRegion here{codeptr, false, at_barrier, moved};
-  const ObjectMoves::Outcome outcome = objects.move_for(
-      plan, placer, moves_here ? region : FrameMatcher::k_none, {&ForRegion::take, &here});
+  ObjectMoves::Outcome outcome;
+  if (!is_placed)
+    outcome = objects.move_for(plan, placer, moves_here ? region : FrameMatcher::k_none,
+                               {&ForRegion::take, &here});
   for (const std::uint32_t entry : objects.without_room())
     if (entry < k_most_entries) totals[entry].without_room.fetch_add(1, std::memory_order_relaxed);
   all_at_home = !moves_here && outcome.all;

@@ -22,6 +22,18 @@ struct EmulatedLoop : testing::Test {
     const auto all = loops.of(sample, weight);
     found.assign(all.begin(), all.end());
   }
+  // Of loops over an index in rsi, from the 100th on, with objects in rdi and r10 and a value in
+  // r8.
+  void set_registers(const void* rsi, std::size_t count, const void* rdi, const void* r10) {
+    using namespace omptier;
+    sample.general[k_rsi] = at(rsi);
+    sample.general[k_rdi] = at(rdi);
+    sample.general[10] = at(r10);
+    sample.general[k_rcx] = 100;
+    sample.general[k_rdx] = count;
+    sample.general[8] = 5;
+    sample.general[k_rsp] = at(&sample); // readable
+  }
   // The first of this kind in the object; null = none.
   template <typename T>
   const omptier::AccessPattern* of(const std::vector<T>& object, omptier::AccessKind kind) {

@@ -81,13 +81,7 @@ struct Counted : EmulatedLoop {
       one = static_cast<std::uint32_t>(random() % counters);
     for (std::uint64_t& one : count)
       one = random() % 1000 * 512 + 4000;
-    sample.general[k_rsi] = at(key.data());
-    sample.general[k_rdi] = at(count.data());
-    sample.general[10] = at(other.data());
-    sample.general[k_rcx] = 100;
-    sample.general[k_rdx] = key.size();
-    sample.general[8] = 5;
-    sample.general[k_rsp] = at(&sample); // readable
+    set_registers(key.data(), key.size(), count.data(), other.data());
   }
   AccessPattern stored(const char* loop) {
     emulate(loop);

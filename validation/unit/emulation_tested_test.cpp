@@ -62,13 +62,7 @@ struct TestedStores : EmulatedLoop {
   TestedStores() {
     for (std::size_t i = 0; i < node.size(); ++i)
       node[i] = static_cast<std::int32_t>(i * 2731 % node.size());
-    sample.general[k_rsi] = at(node.data());
-    sample.general[k_rdi] = at(level.data());
-    sample.general[10] = at(other.data());
-    sample.general[k_rcx] = 100;
-    sample.general[k_rdx] = node.size();
-    sample.general[8] = 5;
-    sample.general[k_rsp] = at(&sample); // readable
+    set_registers(node.data(), node.size(), level.data(), other.data());
   }
 };
 

@@ -426,7 +426,7 @@ TEST_F(RegionMovesTest, WithoutRoundsMovesThatPayGoOn) {
     for (int run = 0; run < 2; ++run) {
       region_begins(placement, *placer_, address_of(place), nullptr);
       const bool wants = place != other_region;
-      std::this_thread::sleep_for(std::chrono::milliseconds(wants && !all_in_hbm() ? 40 : 1));
+      std::this_thread::sleep_for(std::chrono::milliseconds(wants && !all_in_hbm() ? 100 : 1));
       if (visit < 60 || !wants || run > 0) continue;
       ++want;
       have += all_in_hbm() ? 1 : 0;

@@ -19,8 +19,8 @@ struct LiveStretch {
   std::uint64_t bytes = 0;
 };
 
-// Bytes of new huge pages, which the kernel clears before the program touches them
-// (model/first_touch.hpp), in tiers of either kind.
+// Bytes of new huge pages that come again and again, which the kernel clears before the program
+// touches them (model/first_touch.hpp), in tiers of either kind.
 struct NewPages {
   double always = 0; // each block has new ones
   double reused = 0; // blocks reuse the memory of freed ones

@@ -9,6 +9,7 @@
 #include "base/notices.hpp"
 #include "objects/modules.hpp"
 
+#include <algorithm>
 #include <optional>
 
 namespace omptier {
@@ -26,16 +27,32 @@ void begin_in_faster_tiers(Placer& placer, void* block) {
   }
 }
 
-// Hottest first: each range goes to its kind as far as there is room.
-void place_parts(Placer& placer, void* block, std::span<const PlanPart> parts) {
+// As far as there is room.
+void place_range(Placer& placer, void* block, const PlanPart& range) {
+  std::uint64_t begin = range.begin;
+  for (std::size_t tier = 0; tier < placer.tier_count() && begin < range.end; ++tier)
+    if (placer.kind_of_tier(tier) == range.kind)
+      begin += placer.place_part(block, begin, range.end, tier);
+}
+
+// Parts hottest first. What is in none belongs to the entry's first kind, which may have had room
+// for that, but not for the whole block, which now lies in another.
+void place_parts(Placer& placer, void* block, const PlanEntry& entry) {
   BlockInfo info;
-  if (parts.empty() || !placer.find(block, true, info) || !info.large) return;
-  for (const PlanPart& part : parts) {
-    std::uint64_t begin = part.begin;
-    for (std::size_t tier = 0; tier < placer.tier_count() && begin < part.end; ++tier)
-      if (placer.kind_of_tier(tier) == part.kind)
-        if (const std::size_t arrived = placer.place_part(block, begin, part.end, tier))
-          begin += arrived;
+  if (entry.parts.empty() || !placer.find(block, true, info) || !info.large) return;
+  for (const PlanPart& part : entry.parts)
+    place_range(placer, block, part);
+  if (info.charged == entry.kinds.front()) return;
+  for (std::uint64_t at = 0; at < info.bytes;) {
+    PlanPart rest{at, info.bytes, entry.kinds.front()};
+    std::uint64_t next = info.bytes;
+    for (const PlanPart& part : entry.parts)
+      if (part.end > at && part.begin < rest.end) {
+        rest.end = std::max(at, part.begin);
+        next = part.end;
+      }
+    if (rest.begin < rest.end) place_range(placer, block, rest);
+    at = next;
   }
 }
 
@@ -101,7 +118,7 @@ void* place_by_plan_or_strategy(Placer& placer, Allocator* allocator,
   const Placed placed = place_on(placer, *order, wanted, request.zeroed);
   if (placed.block != nullptr) {
     if (wanted.plan_entry != 0)
-      place_parts(placer, placed.block, plan->plan().entries[wanted.plan_entry - 1].parts);
+      place_parts(placer, placed.block, plan->plan().entries[wanted.plan_entry - 1]);
     if (plan == nullptr && strategy.mode == Strategy::Mode::first_come)
       begin_in_faster_tiers(placer, placed.block);
     return placed.block;

@@ -316,38 +316,43 @@ __attribute__((noinline)) char* make_table() {
   return block;
 }
 
-// A table of 40 MiB in NVM whose hottest part is [24, 32) MiB, then [4, 20) MiB, with 16 MiB of HBM
-// allowed; [38, 39) MiB belongs in DRAM.
-void parts() {
+// make_table() under a plan with this entry, with 16 MiB of HBM allowed; starts itself anew for it.
+char* planned_table(const char* name, std::vector<MemoryKind> kinds, std::vector<PlanPart> parts) {
   const std::string path = "/tmp/parts.json";
   hooks = attach_stand_in_runtime();
   CHECK(hooks != nullptr, "attach");
-  if (::getenv("OMPTIER_PLAN") == nullptr) {
-    make_table();
-    Plan plan;
-    PlanEntry entry;
-    const LoadedModule* module = nullptr;
-    PlanFrame frame;
-    CHECK(identify(reinterpret_cast<ReturnAddress>(last_caller), module, frame.offset), "module");
-    plan.modules = {{identity_of(*module), module->name}};
-    entry.label = "table";
-    entry.frames = {frame};
-    entry.kinds = {MemoryKind::nvm};
-    entry.parts = {{24 * k_mib, 32 * k_mib, MemoryKind::hbm},
-                   {4 * k_mib, 20 * k_mib, MemoryKind::hbm},
-                   {38 * k_mib, 39 * k_mib, MemoryKind::dram}};
-    plan.entries = {entry};
-    std::FILE* file = std::fopen(path.c_str(), "w");
-    const std::string text = write_plan(plan);
-    CHECK(file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size() &&
-              std::fclose(file) == 0,
-          "plan file");
-    ::setenv("OMPTIER_PLAN", path.c_str(), 1);
-    ::setenv("OMPTIER_CAPACITY", "hbm:16M", 1);
-    ::execl("/proc/self/exe", "capacity_cases", "parts", nullptr);
-    CHECK(false, "exec");
-  }
   char* table = make_table();
+  if (::getenv("OMPTIER_PLAN") != nullptr) return table;
+  Plan plan;
+  PlanEntry entry;
+  const LoadedModule* module = nullptr;
+  PlanFrame frame;
+  CHECK(identify(reinterpret_cast<ReturnAddress>(last_caller), module, frame.offset), "module");
+  plan.modules = {{identity_of(*module), module->name}};
+  entry.label = "table";
+  entry.frames = {frame};
+  entry.kinds = std::move(kinds);
+  entry.parts = std::move(parts);
+  plan.entries = {entry};
+  std::FILE* file = std::fopen(path.c_str(), "w");
+  const std::string text = write_plan(plan);
+  CHECK(file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size() &&
+            std::fclose(file) == 0,
+        "plan file");
+  ::setenv("OMPTIER_PLAN", path.c_str(), 1);
+  ::setenv("OMPTIER_CAPACITY", "hbm:16M", 1);
+  ::execl("/proc/self/exe", "capacity_cases", name, nullptr);
+  CHECK(false, "exec");
+  return nullptr;
+}
+
+// A table of 40 MiB in NVM whose hottest part is [24, 32) MiB, then [4, 20) MiB; [38, 39) MiB
+// belongs in DRAM.
+void parts() {
+  char* table = planned_table("parts", {MemoryKind::nvm},
+                              {{24 * k_mib, 32 * k_mib, MemoryKind::hbm},
+                               {4 * k_mib, 20 * k_mib, MemoryKind::hbm},
+                               {38 * k_mib, 39 * k_mib, MemoryKind::dram}});
   CHECK(table != nullptr, "no table");
   std::memset(table, 3, 40 * k_mib);
   CHECK(on_node(table + 24 * k_mib, 8 * k_mib, 1) == 8 * k_mib, "the hottest part is not in HBM");
@@ -365,6 +370,21 @@ void parts() {
   hooks->release(table, 0);
 }
 
+// 12 MiB of a table are to be in HBM, which has no room for all 40, and 4 MiB in DRAM.
+void rest() {
+  char* table = planned_table("rest", {MemoryKind::hbm, MemoryKind::nvm},
+                              {{20 * k_mib, 36 * k_mib, MemoryKind::nvm},
+                               {0, 4 * k_mib, MemoryKind::dram},
+                               {8 * k_mib, 16 * k_mib, MemoryKind::nvm}});
+  CHECK(table != nullptr, "no table");
+  std::memset(table, 3, 40 * k_mib);
+  for (const std::size_t begin : {4, 16, 36})
+    CHECK(on_node(table + begin * k_mib, 4 * k_mib, 1) == 4 * k_mib, "%zu MiB: not in HBM", begin);
+  CHECK(on_node(table, 40 * k_mib, 1) == 12 * k_mib, "parts in HBM that belong elsewhere");
+  CHECK(on_node(table, 4 * k_mib, 0) == 4 * k_mib, "a part is not in DRAM");
+  hooks->release(table, 0);
+}
+
 } // namespace
 
 int main(int count, char** arguments) {
@@ -379,6 +399,8 @@ int main(int count, char** arguments) {
     cpuset();
   else if (name == "parts")
     parts();
+  else if (name == "rest")
+    rest();
   else
     return std::fprintf(stderr, "no case \"%s\"\n", name.c_str()), 2;
   std::printf("%s: %d checks\n", name.c_str(), checks);

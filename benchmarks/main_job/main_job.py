@@ -75,12 +75,13 @@ class Job(GuestJob):
         return {kinds: min(runs) for kinds, runs in times.items()}
 
     def planned_kinds(self, plan):
-        """The kind that a plan gives each array; None where it divides one or leaves one out."""
-        entries = [entry for entry in json.loads((self.folder / plan).read_text())["entries"]
-                   if "region" not in entry and "parts" not in entry]
-        return tuple(next((entry["kinds"][0] for entry in entries
-                           if any(f"allocate_{array}_grid" in frame.get("function", "") for frame in entry["frames"])), None)
-                     for array in ARRAYS)
+        """The kind that a plan gives each array; None where it divides one."""
+        entries = [entry for entry in json.loads((self.folder / plan).read_text())["entries"] if "region" not in entry]
+        kinds = {array: None if "parts" in entry else entry["kinds"][0] for array in ARRAYS for entry in entries
+                 if any(f"allocate_{array}_grid" in frame.get("function", "") for frame in entry["frames"])}
+        if len(kinds) < len(ARRAYS):
+            raise Failure(f"{plan} places only {', '.join(kinds) or 'no array'}")
+        return tuple(kinds[array] for array in ARRAYS)
 
     def planned_bytes(self, plan):
         """Bytes of the arrays that a plan puts into each kind, parts of divided arrays where they are."""

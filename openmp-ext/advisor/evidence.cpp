@@ -103,15 +103,14 @@ public:
     return stretches;
   }
 
-  // Those beyond the site's most bytes at a time: a run of any length clears these once, and
-  // recorded runs are often short. Of samples of CPU time by timers, which stop in page faults too,
-  // clears are a part already.
+  // Without those that a run of any length clears once: recorded runs are often short. Of samples
+  // of CPU time by timers, which stop in page faults too, clears are a part already.
   NewPages new_pages(const SiteSummary& site) const {
     const bool seen = std::ranges::any_of(
         summary_.runs, [](const RunRecord& run) { return run.source == "timer"; });
     if (seen || !terms_.new_pages) return {};
     const auto again = [&](std::uint64_t fresh) {
-      return static_cast<double>(fresh - std::min(fresh, site.bytes_peak));
+      return static_cast<double>(fresh - std::min(fresh, site.fresh.once));
     };
     return {again(site.fresh.always), again(site.fresh.reused)};
   }

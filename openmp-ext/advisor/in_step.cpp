@@ -54,7 +54,8 @@ double lost_in_step(const Workload& workload, const std::vector<TierChoice>& tie
   std::map<std::pair<std::size_t, std::vector<std::uint32_t>>, Parts> arrays;
   for (std::size_t part = 0; part < workload.sites.size(); ++part) {
     const SiteDemand& site = workload.sites[part];
-    if (site.placeable && !site.ranges.empty() && tier_of_site[part] != Placement::k_nowhere)
+    if (site.placeable && !site.small_blocks && !site.ranges.empty() &&
+        tier_of_site[part] != Placement::k_nowhere)
       arrays[{site.site, site.blocks}].push_back(part);
   }
   std::erase_if(arrays, [](const auto& array) { return array.second.size() < 2; });

@@ -94,9 +94,10 @@ struct LiveStep {
 };
 
 // Bytes of large blocks that are new pages once a plan places them (analysis/fresh_bytes.hpp):
-// always, or where the memory of freed blocks is reused.
+// always, or where the memory of freed blocks is reused; once: so many of either in a run of any
+// length.
 struct FreshBytes {
-  std::uint64_t always = 0, reused = 0;
+  std::uint64_t always = 0, reused = 0, once = 0;
 };
 
 struct SitePart : Sampled {

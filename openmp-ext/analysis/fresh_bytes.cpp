@@ -14,6 +14,7 @@ namespace {
 struct Change {
   std::uint64_t time = 0, bytes = 0;
   bool frees = false;
+  bool was_there = false; // what it frees, when the recording began
 };
 
 // Freed memory that placement keeps, the newest last.
@@ -43,8 +44,8 @@ private:
   std::uint64_t all_ = 0;
 };
 
-std::uint64_t not_supplied(std::vector<Change> changes) {
-  std::ranges::stable_sort(changes, {}, &Change::time);
+// changes: in order, as below.
+std::uint64_t not_supplied(const std::vector<Change>& changes) {
   Kept kept;
   std::uint64_t fresh = 0;
   for (const Change& change : changes)
@@ -53,6 +54,16 @@ std::uint64_t not_supplied(std::vector<Change> changes) {
     else
       fresh += kept.take(change.time, change.bytes);
   return fresh;
+}
+
+std::uint64_t most_alive(const std::vector<Change>& changes) {
+  std::uint64_t alive = 0, most = 0;
+  for (const Change& change : changes)
+    if (!change.frees)
+      most = std::max(most, alive += change.bytes);
+    else if (!change.was_there)
+      alive -= change.bytes;
+  return most;
 }
 
 } // namespace
@@ -65,12 +76,13 @@ void measure_fresh_bytes(const Profile& profile, std::span<const std::uint32_t> 
     if (object.allocator >= ObjectRecord::k_area || object.bytes < k_large_block) continue;
     const std::uint32_t site = site_numbers[object.site];
     logged[site] += object.bytes;
-    if (object.time < profile.run.start_time)
+    const bool was_there = object.time < profile.run.start_time;
+    if (was_there)
       there[site] += object.bytes;
     else
-      changes[site].push_back({object.time, object.bytes, false});
+      changes[site].push_back({object.time, object.bytes});
     if (object.released != ObjectRecord::k_never)
-      changes[site].push_back({object.released, object.bytes, true});
+      changes[site].push_back({object.released, object.bytes, true, was_there});
   }
   for (std::size_t number = 0; number < sites.size(); ++number) {
     SiteInProfile& site = sites[number];
@@ -78,8 +90,13 @@ void measure_fresh_bytes(const Profile& profile, std::span<const std::uint32_t> 
     const bool counted =
         site.objects > 0 && others / site.objects >= k_large_block; // large ones, one by one not
     site.fresh.always = logged[number] - there[number] + (counted ? others : 0);
-    site.fresh.reused = not_supplied(std::move(changes[number]));
-    if (counted) site.fresh.reused = std::max(site.fresh.reused, site.bytes_peak);
+    std::ranges::stable_sort(changes[number], {}, &Change::time);
+    site.fresh.reused = not_supplied(changes[number]);
+    site.fresh.once = most_alive(changes[number]);
+    if (counted) {
+      site.fresh.reused = std::max(site.fresh.reused, site.bytes_peak);
+      site.fresh.once = site.bytes_peak;
+    }
     site.fresh.reused = std::min(site.fresh.reused, site.fresh.always);
   }
 }

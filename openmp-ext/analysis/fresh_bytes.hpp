@@ -5,6 +5,8 @@
 // these (model/kept_memory.hpp has for how long, and how many). Each site is looked at alone. What
 // was there when the recording began is not new.
 //
+// Once: as many as are new in a run of any length, which is the most of them alive at a time.
+//
 // Blocks that are only counted are taken as new pages in the first case, and once, at their peak,
 // in the second.
 #pragma once

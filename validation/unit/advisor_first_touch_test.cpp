@@ -106,7 +106,7 @@ ProfileSummary recorded(const char* source, Measure measure, std::uint64_t block
   site.bytes_largest = site.bytes_peak = block;
   site.objects = 10;
   site.live = {{0, block}};
-  site.fresh = {10 * block, block};
+  site.fresh = {10 * block, block, block};
   site.share.value = 1;
   return summary;
 }
@@ -135,7 +135,7 @@ TEST(FirstTouch, IsNotCountedTwice) {
 TEST(FirstTouch, OfWhatStaysIsNoReason) {
   ProfileSummary summary = recorded("machine", Measure::misses, 80 * MiB);
   summary.sites[0].objects = 1;
-  summary.sites[0].fresh = {80 * MiB, 80 * MiB};
+  summary.sites[0].fresh = {80 * MiB, 80 * MiB, 80 * MiB};
   const SiteDemand stays = demand_from(summary);
   EXPECT_DOUBLE_EQ(stays.new_pages.always, 0);
   EXPECT_DOUBLE_EQ(stays.new_pages.reused, 0);

@@ -58,9 +58,11 @@ TEST(FreshBytes, BlocksReuseWhatWasFreed) {
   const FreshBytes in_turn = fresh_of(8 * k_mib, {0, 2 * k_second, 4 * k_second});
   EXPECT_EQ(in_turn.always, 24 * k_mib);
   EXPECT_EQ(in_turn.reused, 8 * k_mib);
+  EXPECT_EQ(in_turn.once, 8 * k_mib);
   const FreshBytes together = fresh_of(8 * k_mib, {0, 1, 4 * k_second}); // two are live at once
   EXPECT_EQ(together.always, 24 * k_mib);
   EXPECT_EQ(together.reused, 16 * k_mib);
+  EXPECT_EQ(together.once, 16 * k_mib);
 }
 
 TEST(FreshBytes, FreedMemoryIsKeptForAWhile) { // ten seconds from its release

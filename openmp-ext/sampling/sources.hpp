@@ -14,8 +14,8 @@ std::unique_ptr<SampleSource> open_hardware_source(double rate, std::string& why
 std::unique_ptr<SampleSource> open_perf_source(double rate, std::string& why);
 std::unique_ptr<SampleSource> open_timer_source(double rate, std::string& why);
 
-// Largest error of a blamed share: 32 points, a triad's stored array beside other load
-// (validation/unit/sampling_accuracy.md); kernels without streams stay within 13.
-inline constexpr double k_blame_error = 0.35;
+// Largest error of a blamed share: 37 points, a triad's stored array
+// (validation/unit/sampling_accuracy.md); kernels without streams stay within 17.
+inline constexpr double k_blame_error = 0.4;
 
 } // namespace omptier

@@ -24,6 +24,11 @@ from guest_job import KINDS, MIB, Failure, GuestJob, check, file_name, guarded, 
 ARRAYS = ("index", "unionized", "nuclide")  # in the order of their allocation
 
 
+def is_of(array, placed):
+    """Whether a plan's entry or a report's site is the array's."""
+    return any(f"allocate_{array}_grid" in frame.get("function", "") for frame in placed["frames"])
+
+
 class Job(GuestJob):
     def __init__(self, arguments):
         super().__init__(arguments, f"--timed={arguments.dilation}")
@@ -74,22 +79,22 @@ class Job(GuestJob):
             times[kinds].append(out[f"try_{number}_seconds"])
         return {kinds: min(runs) for kinds, runs in times.items()}
 
+    def entries_of(self, plan):
+        """A plan's entries, without those for regions, by array."""
+        entries = [entry for entry in json.loads((self.folder / plan).read_text())["entries"] if "region" not in entry]
+        found = {array: entry for array in ARRAYS for entry in reversed(entries) if is_of(array, entry)}
+        if len(found) < len(ARRAYS):
+            raise Failure(f"{plan} places only {', '.join(found) or 'no array'}")
+        return found
+
     def planned_kinds(self, plan):
         """The kind that a plan gives each array; None where it divides one."""
-        entries = [entry for entry in json.loads((self.folder / plan).read_text())["entries"] if "region" not in entry]
-        kinds = {array: None if "parts" in entry else entry["kinds"][0] for array in ARRAYS for entry in entries
-                 if any(f"allocate_{array}_grid" in frame.get("function", "") for frame in entry["frames"])}
-        if len(kinds) < len(ARRAYS):
-            raise Failure(f"{plan} places only {', '.join(kinds) or 'no array'}")
-        return tuple(kinds[array] for array in ARRAYS)
+        return tuple(None if "parts" in entry else entry["kinds"][0] for entry in self.entries_of(plan).values())
 
     def planned_bytes(self, plan):
         """Bytes of the arrays that a plan puts into each kind, parts of divided arrays where they are."""
         sums = dict.fromkeys(self.kinds, 0)
-        entries = [entry for entry in json.loads((self.folder / plan).read_text())["entries"] if "region" not in entry]
-        for array in ARRAYS:
-            entry = next(entry for entry in entries
-                         if any(f"allocate_{array}_grid" in frame.get("function", "") for frame in entry["frames"]))
+        for array, entry in self.entries_of(plan).items():
             sums[entry["kinds"][0]] += self.sizes[array]
             for part in entry.get("parts", []):
                 sums[part["kind"]] += part["end"] - part["begin"]
@@ -102,7 +107,7 @@ class Job(GuestJob):
         made["entries"] = [entry for entry in made["entries"] if "region" not in entry]
         for array, kind in zip(ARRAYS, kinds):
             for entry in made["entries"]:
-                if any(f"allocate_{array}_grid" in frame.get("function", "") for frame in entry["frames"]):
+                if is_of(array, entry):
                     entry.update(kinds=[kind], reason="tried")
                     entry.pop("parts", None)
         (self.folder / path).write_text(json.dumps(made))
@@ -156,8 +161,7 @@ def shares_met(job, arrays):
         line = subprocess.run([str(job.bin / "miss_share"), "misses.bin", arrays[f"range_{array}_grid"]],
                               cwd=job.folder, capture_output=True, text=True, check=True).stdout
         counted[array] = float(re.search(r"misses ([0-9]+) share", line).group(1))
-        recorded[array] = next(site for site in sites
-                               if any(f"allocate_{array}_grid" in frame.get("function", "") for frame in site["frames"]))
+        recorded[array] = next(site for site in sites if is_of(array, site))
     all_counted, all_recorded = sum(counted.values()), sum(site["share"] for site in recorded.values())
     met = True
     for array, site in recorded.items():

@@ -72,6 +72,13 @@ TEST_F(DividedArray, LosesNothingThatIsInOneMemory) {
   EXPECT_EQ(lost(), 0);
 }
 
+// Small blocks are dealt to both memories in turn: no thread is in one of them at a time.
+TEST_F(DividedArray, LosesNothingThatIsDealtInTurn) {
+  for (const std::size_t part : {1, 2})
+    workload.sites[part].small_blocks = true;
+  EXPECT_EQ(lost(), 0);
+}
+
 // What stays where it is, or has no room.
 TEST_F(DividedArray, LosesNothingThatIsNotPlaced) {
   where[2] = Placement::k_nowhere;

@@ -38,8 +38,10 @@ TEST(FirstTouch, IsAPartOfTheObjectsStores) {
 }
 
 // Blocks of one site, each live for a second.
-FreshBytes fresh_of(std::uint64_t bytes, const std::vector<std::uint64_t>& begins) {
+FreshBytes fresh_of(std::uint64_t bytes, const std::vector<std::uint64_t>& begins,
+                    std::uint64_t recorded_from = 0) {
   Profile profile = profile_of_arrays(1);
+  profile.run.start_time = recorded_from;
   const ObjectRecord block = profile.objects[0];
   profile.objects.clear();
   for (const std::uint64_t begin : begins) {
@@ -63,6 +65,13 @@ TEST(FreshBytes, BlocksReuseWhatWasFreed) {
   EXPECT_EQ(together.always, 24 * k_mib);
   EXPECT_EQ(together.reused, 16 * k_mib);
   EXPECT_EQ(together.once, 16 * k_mib);
+}
+
+// The first block, which is freed at one second.
+TEST(FreshBytes, WhatWasThereIsNotCleared) {
+  const std::uint64_t half = k_second / 2;
+  EXPECT_EQ(fresh_of(8 * k_mib, {0, half}, 1).once, 8 * k_mib);
+  EXPECT_EQ(fresh_of(8 * k_mib, {0, half, 2 * half + 1}, 1).once, 16 * k_mib);
 }
 
 TEST(FreshBytes, FreedMemoryIsKeptForAWhile) { // ten seconds from its release

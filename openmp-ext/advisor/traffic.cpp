@@ -45,13 +45,13 @@ public:
     Lines lines = of.lines;
     if (const double all = site.accesses.total();
         is_recordings_ && site.accesses.from_cache > 0 && all > 0) {
-      lines *= std::clamp(1 - site.accesses.from_cache / all, k_least_missed, 1.0);
+      lines *= std::clamp(1 - site.accesses.from_cache / all, least_missed(site), 1.0);
       return lines;
     }
     double gathered = 0;
     for (const Scattered& part : scattered(of))
-      gathered +=
-          part.accesses * std::max(k_least_missed, std::exp(-part.accesses * kept / part.lines));
+      gathered += part.accesses *
+                  std::max(least_missed(site), std::exp(-part.accesses * kept / part.lines));
     if (const double all = lines.scattered(); all > 0) gathered /= all;
     lines.gathered_load *= gathered;
     lines.chased_load *= gathered;
@@ -61,15 +61,22 @@ public:
     lines.streamed_load *= streamed;
     lines.alone *= streamed;
     lines.streamed_store *= streamed;
+    lines.dealt *= streamed;
+    lines.places_sum *= streamed;
     return lines;
   }
   // A streamed object that is larger than an eighth of the cache is gone before it comes again.
   double streamed_missed(const SiteSummary& site) const {
-    return lines_of(site) * k_line_bytes > cache_ / 8 ? 1 : k_least_missed;
+    return lines_of(site) * k_line_bytes > cache_ / 8 ? 1 : least_missed(site);
   }
 
 private:
-  static constexpr double k_least_missed = 0.02;
+  // However hot, of what fills the cache; less of what takes a part of it.
+  double least_missed(const SiteSummary& site) const {
+    constexpr double k_of_whole = 0.02;
+    return k_of_whole *
+           std::min(1.0, lines_of(site) * k_line_bytes / std::max(cache_, k_line_bytes));
+  }
   struct Scattered {
     double accesses = 0, lines = 1; // that they choose from
   };
@@ -115,6 +122,10 @@ Demand demand_of(const Lines& lines) {
   demand.of(Manner::streamed_load) = lines.streamed_load;
   demand.of(Manner::scattered_store) = lines.scattered_store;
   demand.of(Manner::streamed_store) = lines.streamed_store;
+  if (lines.dealt > 0) {
+    demand.dealt = lines.dealt / lines.streamed_store;
+    demand.places = lines.places_sum / lines.dealt;
+  }
   if (lines.streamed_load > 0) demand.alone = lines.alone / lines.streamed_load;
   if (const double all = demand.of(Manner::scattered_load); all > 0)
     demand.clustered = lines.clustered / all;

@@ -98,7 +98,8 @@ public:
              run[end].pattern->thread == first.thread)
         ++end;
       const std::span<const PatternAt> sample = run.subspan(begin, end - begin);
-      const std::uint32_t loop = number_of(first.loop != 0 ? first.loop : first.pc);
+      const std::uint64_t code = first.loop != 0 ? first.loop : first.pc;
+      const std::uint32_t loop = number_of({code, sample.front().region});
       const LoopRate* of_sample = nullptr;
       for (const PatternAt& at : sample) {
         const LoopRate* const rate = loops.rate_of(at);
@@ -140,12 +141,14 @@ public:
   }
 
 private:
-  std::uint32_t number_of(std::uint64_t loop) {
+  // Called from another region, a loop has other data.
+  using CodeInRegion = std::pair<std::uint64_t, std::uint32_t>;
+  std::uint32_t number_of(const CodeInRegion& loop) {
     return numbers_.emplace(loop, static_cast<std::uint32_t>(numbers_.size())).first->second;
   }
 
   std::vector<std::vector<Speed>> runs_;
-  std::map<std::uint64_t, std::uint32_t> numbers_;
+  std::map<CodeInRegion, std::uint32_t> numbers_;
   std::map<std::uint32_t, double> faster_; // by loop: logarithm of measured over expected speed
 };
 
@@ -309,12 +312,13 @@ private:
       SiteEvidence& of_site = evidence[at.site];
       of_site.bytes += bytes;
       AccessPattern of_object = pattern;
-      if (at.through == at.site) of_object.chased = 1; // indices that lead to indices
+      const std::uint32_t through = pattern.is_indirect() ? at.through : k_no_site;
+      if (through == at.site) of_object.chased = 1; // indices that lead to indices
       // Spilled registers are no array, and the few steps between their places no pattern.
       if (summary_.sites[at.site].kind == SiteKind::stacks && mostly_stays(pattern))
         of_object.strides = {};
       of_site.pattern.add(of_object); // by time: the manner that takes most of it is the pattern
-      if (at.through != k_no_site && at.through != at.site) of_site.through[at.through] += weight;
+      if (through != k_no_site && through != at.site) of_site.through[through] += weight;
     });
     summary_.paced = share_of(paced, all);
     add_patterns(summary_, evidence, weights);
@@ -335,12 +339,17 @@ private:
     std::vector<LoopTraffic>& traffic = summary_.traffic;
     const auto profiles = static_cast<double>(runs_.size());
     struct OfSite {
-      double speed = 0;
+      double speed = 0, as_index = 1; // as_index: dealt_to()
       std::vector<KnownAccess> accesses;
+      std::vector<std::uint32_t> through; // site of each one's index
     };
     std::map<std::uint32_t, OfSite> sample;
     std::uint32_t loop = 0;
     const auto count = [&] {
+      for (auto& [site, of_site] : sample)
+        for (std::size_t i = 0; i < of_site.through.size(); ++i)
+          if (const auto index = sample.find(of_site.through[i]); index != sample.end())
+            of_site.accesses[i].places = index->second.as_index;
       for (auto& [site, of_site] : sample) {
         Lines more = lines_of(std::move(of_site.accesses), kinds[site].parts.stride);
         more *= of_site.speed / profiles;
@@ -360,6 +369,9 @@ private:
       OfSite& of_site = sample[at.site];
       of_site.speed = speed.value;
       of_site.accesses.push_back({at.pattern, kind_at(kinds[at.site].parts, at.pattern->pc)});
+      of_site.through.push_back(at.through);
+      if (at.pattern->kind != AccessKind::store)
+        of_site.as_index = std::max(of_site.as_index, dealt_to(*at.pattern));
     });
     count();
     for (const auto& [at, of_site] : lines)

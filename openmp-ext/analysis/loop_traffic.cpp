@@ -107,6 +107,10 @@ void add_cluster(Known cluster, double width, std::int64_t stride, Lines& lines)
   if (stores) {
     lines.scattered_store += is_stream ? alone : count;
     lines.streamed_store += is_stream ? count - alone : 0;
+    if (is_stream && access.places > 1) {
+      lines.dealt += count - alone;
+      lines.places_sum += (count - alone) * access.places;
+    }
   } else if (is_stream) {
     lines.streamed_load += count;
     lines.alone += alone;
@@ -170,14 +174,22 @@ Lines& Lines::operator+=(const Lines& other) {
   clustered += other.clustered;
   with_reach += other.with_reach;
   reach_sum += other.reach_sum;
+  dealt += other.dealt;
+  places_sum += other.places_sum;
   return *this;
 }
 
 Lines& Lines::operator*=(double factor) {
-  for (double* lines : {&streamed_load, &gathered_load, &chased_load, &streamed_store,
-                        &scattered_store, &alone, &clustered, &with_reach, &reach_sum})
+  for (double* lines :
+       {&streamed_load, &gathered_load, &chased_load, &streamed_store, &scattered_store, &alone,
+        &clustered, &with_reach, &reach_sum, &dealt, &places_sum})
     *lines *= factor;
   return *this;
+}
+
+double dealt_to(const AccessPattern& index) {
+  const double size = index.accesses > 0 ? double{index.bytes} / double{index.accesses} : 0;
+  return size > 0 ? std::max(1.0, reach_of(index) / size) : 1;
 }
 
 Lines lines_of(std::vector<KnownAccess> accesses, std::int64_t stride) {

@@ -24,6 +24,9 @@ struct Lines {
   // Of the scattered ones, those of which is known in how many bytes they lie for a while; and the
   // sum of these bytes.
   double with_reach = 0, reach_sum = 0;
+  // Of the streamed stores, those that a thread deals out to many places by an index, as one that
+  // sorts into partitions does; and the sum of the places that each has.
+  double dealt = 0, places_sum = 0;
 
   double loads() const { return streamed_load + gathered_load + chased_load; }
   double stores() const { return streamed_store + scattered_store; }
@@ -36,7 +39,12 @@ struct Lines {
 struct KnownAccess {
   const AccessPattern* pattern = nullptr; // of one instruction
   PatternKind kind = PatternKind::unknown;
+  double places = 1; // that it deals out to (dealt_to)
 };
+
+// How many elements of an index a thread uses in turn, if this instruction loads them: in so many
+// places are streams that go through the index. 1: it stays or moves on.
+double dealt_to(const AccessPattern& index);
 
 // Lines that a loop's instructions ask of one site. Instructions whose places are less than a line
 // apart share lines, as the fields of a structure and the steps of an unrolled loop do; near rows

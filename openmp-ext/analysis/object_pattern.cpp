@@ -195,7 +195,7 @@ void PatternEvidence::add(const AccessPattern& pattern) {
   of.bytes += double{pattern.bytes};
   of.accesses += double{pattern.accesses};
   of.chased += double{pattern.chased} * double{pattern.bytes};
-  if (pattern.through != 0) of.indirect += double{pattern.bytes};
+  if (pattern.is_indirect()) of.indirect += double{pattern.bytes};
   bool any = false;
   for (const AccessPattern::Stride& stride : pattern.strides) {
     if (!(stride.share > 0)) break;

@@ -104,7 +104,8 @@ private:
   void add_lost(const RegisterSample& sample, double scale);
   std::span<const Lost> lost_inside() const; // of the summarized range
   double bytes_of(std::size_t first, std::size_t last) const; // those lost included
-  AccessPattern summary_of(std::span<const Access* const> accesses) const;
+  // in_no_order: set if these are streams that take turns.
+  AccessPattern summary_of(std::span<const Access* const> accesses, bool& in_no_order) const;
   struct Index {
     std::uint64_t address = 0; // of one that was used; 0 = there is none
     bool is_own = false;       // loaded by the instruction itself, the time before

@@ -79,7 +79,8 @@ double LoopAccesses::bytes_of(std::size_t first, std::size_t last) const {
   return bytes;
 }
 
-AccessPattern LoopAccesses::summary_of(std::span<const Access* const> accesses) const {
+AccessPattern LoopAccesses::summary_of(std::span<const Access* const> accesses,
+                                       bool& in_no_order) const {
   AccessPattern pattern;
   std::map<std::int64_t, unsigned> strides;
   std::vector<std::uint64_t> known; // addresses
@@ -110,6 +111,7 @@ AccessPattern LoopAccesses::summary_of(std::span<const Access* const> accesses) 
     if (const auto [are, step] = streams_in_no_order(known, bytes);
         are == StreamsInNoOrder::Are::certain) {
       pattern.strides[0] = {step, 1};
+      in_no_order = true;
       return pattern;
     }
   for (std::size_t i = 0; i < std::min<std::size_t>(order.size(), AccessPattern::k_strides); ++i)
@@ -141,14 +143,17 @@ void LoopAccesses::summarize(std::size_t first, std::size_t last, const Register
   }
   for (const auto& [key, of] : by_instruction) {
     if (of.inside.empty()) continue;
-    AccessPattern pattern = summary_of(of.anywhere);
+    bool in_no_order = false;
+    AccessPattern pattern = summary_of(of.anywhere, in_no_order);
     const bool steady = pattern.strides[0].share >= k_steady || pattern.chased >= 0.5f;
-    if (const Index index = steady ? Index{} : index_of(of.anywhere); index.is_own)
-      pattern.chased = 1;
-    else if (index.step != 0) // a stream for each counter, as when tuples are dealt to partitions
-      pattern.strides = {{{index.step, 1}}};
-    else
+    const Index index = steady && !in_no_order ? Index{} : index_of(of.anywhere);
+    if (index.is_own) {
+      if (!steady) pattern.chased = 1;
+    } else {
       pattern.through = index.address;
+      if (index.step != 0 && !steady) // a stream for each, as when tuples are dealt to partitions
+        pattern.strides = {{{index.step, 1}}};
+    }
     const Access* drawn = of.inside[++draws_ * 0x9e3779b97f4a7c15 % of.inside.size()];
     if (drawn->vague) // its place is unknown; take another's
       for (const Access* access : of.inside)

@@ -15,6 +15,11 @@ namespace {
 // Time of moving pages over that of copying (and clearing) them.
 constexpr double k_move_over_copy = 4, k_huge_move_over_copy = 1.6;
 
+// Optane modules keep 16 KiB of blocks each (Yang et al., "An Empirical Guide to the Behavior and
+// Use of Scalable Persistent Memory", FAST 2020), four modules 256. Lines leave the CPU's caches in
+// another order than they are stored in, as if half were kept: a hash join in the virtual machine.
+constexpr double k_kept_blocks = 128;
+
 // At the thread's share of the bandwidth; 0 when the bandwidth is unknown.
 double line_time(double bandwidth, unsigned threads) {
   return bandwidth > 0 ? k_line_bytes * threads / bandwidth * 1e9 : 0;
@@ -26,6 +31,19 @@ double write_back_time(const Figures& figures, unsigned threads) {
   const double both = 2 * line_time(figures.mixed_bandwidth, threads);
   return std::max(line_time(figures.write_bandwidth, threads),
                   both - line_time(figures.read_bandwidth, threads));
+}
+
+// Until so many other blocks have come, in m lines each, a stream's next lines come at random: m is
+// one and the mean of a Poisson variable of mean m · k_kept_blocks / places, of which three count
+// at most.
+double alone_when_dealt(double places) {
+  constexpr int k_rounds = 20; // of m, from its largest
+  double together = k_block_lines;
+  for (int round = 0; round < k_rounds; ++round) {
+    const double mean = together * k_kept_blocks / places, none = std::exp(-mean);
+    together = 1 + 3 - none * (3 + 2 * mean + mean * mean / 2);
+  }
+  return alone_part(together);
 }
 
 } // namespace
@@ -59,6 +77,9 @@ AccessPrice price_of(const Demand& demand, Manner manner, const Figures& figures
     moved = 1 + demand.alone * (lines - 1);
     price.transfer *= moved;
   } else {
+    if (manner == Manner::streamed_store && demand.dealt > 0)
+      price.transfer *=
+          1 + demand.dealt * alone_when_dealt(demand.places * threads.of(manner)) * (lines - 1);
     return price;
   }
   price.transfer += demand.stored_back * moved * write_back_time(figures, threads.of(manner));

@@ -11,7 +11,8 @@
 //                     with 2 / mixed bandwidth for the sum where that is longer
 //   scattered store   the same with block for 64 B
 //
-// A load whose line is stored to in the cache moves it twice: what the write takes comes on top.
+// Stores dealt out to many places in turn move, in part, a block for each line (demand.hpp). A load
+// whose line is stored to in the cache moves it twice: what the write takes comes on top.
 //
 // A core waits for a scattered load, but for prefetched lines and buffered stores only once the
 // lines it keeps in flight are used up (Little's law: 64 B · lines / latency is the bandwidth of

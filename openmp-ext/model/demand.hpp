@@ -40,6 +40,8 @@ struct Demand {
   double at_once = 1;
   // Part of the streamed loads that are alone in their block. Such stores count as scattered.
   double alone = 0;
+  // Part of the streamed stores that each thread deals to many places in turn; and to how many.
+  double dealt = 0, places = 1;
   // Part of the scattered loads that are not: others of their block come at about the same time.
   double clustered = 0;
   // Part of the loads whose lines are stored to while they are cached: memory writes them, too.
@@ -58,6 +60,9 @@ struct Demand {
     const double waits =
         of(Manner::scattered_load) / at_once + other.of(Manner::scattered_load) / other.at_once;
     alone = mean(alone, of(Manner::streamed_load), other.alone, other.of(Manner::streamed_load));
+    places = mean(places, dealt * of(Manner::streamed_store), other.places,
+                  other.dealt * other.of(Manner::streamed_store));
+    dealt = mean(dealt, of(Manner::streamed_store), other.dealt, other.of(Manner::streamed_store));
     clustered = mean(clustered, of(Manner::scattered_load), other.clustered,
                      other.of(Manner::scattered_load));
     stored_back = mean(stored_back, loads(), other.stored_back, other.loads());

@@ -35,6 +35,9 @@ struct AccessPattern {
   std::uint64_t loop = 0;
   float run_nanoseconds = 0, run_bytes = 0;
   std::array<Stride, k_strides> strides{}; // the most frequent first
+
+  // Not so where counters are the index: then it is a stream for each of them.
+  bool is_indirect() const { return through != 0 && strides[0].share < 1; }
 };
 
 } // namespace omptier

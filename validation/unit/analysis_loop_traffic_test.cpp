@@ -25,6 +25,10 @@ public:
   Loop& store(PatternKind kind, std::uint64_t address, float size, std::vector<Step> steps) {
     return add(AccessKind::store, kind, address, size, steps);
   }
+  Loop& dealt(double places) { // the last one
+    accesses_.back().places = places;
+    return *this;
+  }
   Lines lines(std::int64_t stride = 0) const {
     Lines lines = lines_of(accesses_, stride);
     lines *= 1e-3; // of an iteration
@@ -181,6 +185,27 @@ TEST(LinesOf, StridedLoadsLeaveBlocksInPart) {
   EXPECT_DOUBLE_EQ(two.alone, 1 / 3.0);
   const Lines all = Loop().load(PatternKind::sequential, k_array, 4, {{4, 1}}).lines();
   EXPECT_DOUBLE_EQ(all.alone, 0);
+}
+
+// 64 counters of 8 bytes: two random ones are 171 bytes apart, and the longest steps are kept.
+TEST(LinesOf, StoresThatAreDealtToPlaces) {
+  AccessPattern index;
+  index.accesses = 1000;
+  index.bytes = 8000;
+  index.strides = {{{256, 0.03F}, {240, 0.03F}, {264, 0.03F}, {-248, 0.03F}}};
+  EXPECT_DOUBLE_EQ(dealt_to(index), 63);
+  index.strides = {{{8, 1}}};
+  EXPECT_DOUBLE_EQ(dealt_to(index), 1);
+  EXPECT_DOUBLE_EQ(dealt_to({}), 1);
+
+  Loop loop;
+  loop.store(PatternKind::sequential, k_array, 16, {{16, 1}}).dealt(63);
+  EXPECT_DOUBLE_EQ(loop.lines().streamed_store, 0.25);
+  EXPECT_DOUBLE_EQ(loop.lines().dealt, 0.25);
+  EXPECT_DOUBLE_EQ(loop.lines().places_sum / loop.lines().dealt, 63);
+  loop.store(PatternKind::sequential, k_array + (64 << 20), 16, {{16, 1}});
+  EXPECT_DOUBLE_EQ(loop.lines().streamed_store, 0.5);
+  EXPECT_DOUBLE_EQ(loop.lines().dealt, 0.25);
 }
 
 TEST(LinesOf, WhatStaysAsksForNothing) {

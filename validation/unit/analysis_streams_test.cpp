@@ -100,6 +100,7 @@ TEST(Streams, UnrolledLoopsAndRowsOfTiles) {
 TEST(Streams, WhatIsNoStreamHasNone) {
   AccessPattern gather = access(1, in(a), 8, 8);
   gather.through = in(b);
+  gather.strides[0].share = 0.3F;
   AccessPattern chase = access(2, in(c), 8, 64);
   chase.chased = 1;
   EXPECT_TRUE(lines({{a, false, gather}, {c, false, chase}}).empty());
@@ -191,6 +192,7 @@ TEST(Streams, OnlySamplesOfTime) {
 TEST(Streams, WhatWaitsForAnAddressKeepsItsTime) {
   std::vector<AccessPattern> loop = triad();
   loop[1].through = in(c);
+  loop[1].strides[0].share = 0.3F;
   EXPECT_EQ(site(BlamedLoop(loop).summary(), b).share.value, 1);
 }
 

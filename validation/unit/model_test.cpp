@@ -57,6 +57,32 @@ TEST(Cost, StreamsWhoseLinesAreAloneMoveWholeBlocks) {
   EXPECT_DOUBLE_EQ(demand_time(demand, nvm, 32), 4 * all);
 }
 
+// A block stays until 128 others have come. By hand: m = 1 + 3 - exp(-m) (3 + 2 m + m^2 / 2) has
+// the root 3.52, so that 4 / 3.52 times the lines move; with m / 2 for m it is 1.958.
+TEST(Cost, StoresDealtToManyPlacesMoveMoreOfTheirBlocks) {
+  Figures nvm = figures(300, 900, 30, 10);
+  nvm.block = 256;
+  Demand demand;
+  demand.of(Manner::streamed_store) = 100;
+  const double all = demand_time(demand, nvm, 32);
+  demand.dealt = 1;
+  EXPECT_NEAR(demand_time(demand, nvm, 32) / all, 1, 1e-3); // to one place of each thread
+  demand.places = 4;
+  EXPECT_NEAR(demand_time(demand, nvm, 32) / all, 4 / 3.52, 0.002);
+  demand.places = 8;
+  EXPECT_NEAR(demand_time(demand, nvm, 32) / all, 4 / 1.958, 0.005);
+  demand.places = 4000;
+  EXPECT_NEAR(demand_time(demand, nvm, 32) / all, 4, 0.02);
+  Demand others;
+  others.of(Manner::streamed_store) = 300;
+  demand += others;
+  EXPECT_DOUBLE_EQ(demand.dealt, 0.25);
+  EXPECT_DOUBLE_EQ(demand.places, 4000);
+  EXPECT_NEAR(demand_time(demand, nvm, 32) / all, 4 + 3, 0.02);
+  nvm.block = 64;
+  EXPECT_DOUBLE_EQ(demand_time(demand, nvm, 32), 4 * all);
+}
+
 TEST(Cost, ClusteredLoadsMoveOneLineEach) {
   Figures nvm = figures(300, 900, 30, 10);
   nvm.block = 256;

@@ -260,7 +260,7 @@ double rest_of_time(const Workload& workload, const std::vector<SiteDemand>& sit
 
 void simplify(Demand& demand, const Terms& terms) {
   if (!terms.overlap) demand.at_once = 1;
-  if (!terms.blocks) demand.alone = 0;
+  if (!terms.blocks) demand.alone = demand.dealt = 0;
 }
 
 void simplify(std::vector<SiteDemand>& sites, const Terms& terms) {

@@ -167,7 +167,12 @@ public:
     const auto more = [&](double here, double known) {
       return known > 0 ? std::max(0.0, fresh_[of.site] - known) * here / known : 0;
     };
+    const double stores = lines.streamed_store;
     lines.streamed_store += more(lines.stores(), all.stores());
+    if (stores > 0) { // some are dealt out
+      lines.dealt *= lines.streamed_store / stores;
+      lines.places_sum *= lines.streamed_store / stores;
+    }
     lines.streamed_load += more(lines.loads(), all.loads());
     return lines;
   }
@@ -226,7 +231,7 @@ Lines served(Lines asked, Lines missed) {
   asked += missed *= -1;
   for (double* lines : {&asked.streamed_load, &asked.gathered_load, &asked.chased_load})
     *lines = std::max(0.0, *lines);
-  asked.streamed_store = asked.scattered_store = asked.alone = asked.clustered = 0;
+  asked.streamed_store = asked.scattered_store = asked.dealt = asked.alone = asked.clustered = 0;
   return asked;
 }
 

@@ -98,8 +98,7 @@ public:
              run[end].pattern->thread == first.thread)
         ++end;
       const std::span<const PatternAt> sample = run.subspan(begin, end - begin);
-      const std::uint64_t code = first.loop != 0 ? first.loop : first.pc;
-      const std::uint32_t loop = number_of({code, sample.front().region});
+      const std::uint32_t loop = number_of(first.loop != 0 ? first.loop : first.pc);
       const LoopRate* of_sample = nullptr;
       for (const PatternAt& at : sample) {
         const LoopRate* const rate = loops.rate_of(at);
@@ -141,14 +140,12 @@ public:
   }
 
 private:
-  // Called from another region, a loop has other data.
-  using CodeInRegion = std::pair<std::uint64_t, std::uint32_t>;
-  std::uint32_t number_of(const CodeInRegion& loop) {
+  std::uint32_t number_of(std::uint64_t loop) {
     return numbers_.emplace(loop, static_cast<std::uint32_t>(numbers_.size())).first->second;
   }
 
   std::vector<std::vector<Speed>> runs_;
-  std::map<CodeInRegion, std::uint32_t> numbers_;
+  std::map<std::uint64_t, std::uint32_t> numbers_;
   std::map<std::uint32_t, double> faster_; // by loop: logarithm of measured over expected speed
 };
 
@@ -333,49 +330,20 @@ private:
     if (by_time) count_lines(kinds);
   }
 
-  // A pattern's bytes are its part of the sample's time, too.
   void count_lines(std::span<const KindsOfSite> kinds) {
-    std::map<std::pair<std::uint32_t, std::uint32_t>, Lines> lines; // by loop and site
-    std::vector<LoopTraffic>& traffic = summary_.traffic;
-    const auto profiles = static_cast<double>(runs_.size());
-    struct OfSite {
-      double speed = 0, as_index = 1; // as_index: dealt_to()
-      std::vector<KnownAccess> accesses;
-      std::vector<std::uint32_t> through; // site of each one's index
-    };
-    std::map<std::uint32_t, OfSite> sample;
-    std::uint32_t loop = 0;
-    const auto count = [&] {
-      for (auto& [site, of_site] : sample)
-        for (std::size_t i = 0; i < of_site.through.size(); ++i)
-          if (const auto index = sample.find(of_site.through[i]); index != sample.end())
-            of_site.accesses[i].places = index->second.as_index;
-      for (auto& [site, of_site] : sample) {
-        Lines more = lines_of(std::move(of_site.accesses), kinds[site].parts.stride);
-        more *= of_site.speed / profiles;
-        lines[{loop, site}] += more;
-      }
-      sample.clear();
-    };
+    TrafficCount count(1 / static_cast<double>(runs_.size()));
     const AccessPattern* last = nullptr;
     each([&](std::size_t, const PatternAt& at, const Speed& speed) {
       if (last != nullptr && (last->time != at.pattern->time || last->thread != at.pattern->thread))
-        count();
+        count.end_sample();
       last = at.pattern;
-      loop = speed.loop;
-      if (traffic.size() <= loop) traffic.resize(loop + 1);
-      traffic[loop].nanoseconds += double{at.pattern->bytes} / profiles;
+      count.add({speed.loop, at.region}, *at.pattern);
       if (at.site >= kinds.size()) return;
-      OfSite& of_site = sample[at.site];
-      of_site.speed = speed.value;
-      of_site.accesses.push_back({at.pattern, kind_at(kinds[at.site].parts, at.pattern->pc)});
-      of_site.through.push_back(at.through);
-      if (at.pattern->kind != AccessKind::store)
-        of_site.as_index = std::max(of_site.as_index, dealt_to(*at.pattern));
+      const PatternParts& parts = kinds[at.site].parts;
+      count.at_site(at.site, kind_at(parts, at.pattern->pc), parts.stride, speed.value);
     });
-    count();
-    for (const auto& [at, of_site] : lines)
-      if (of_site.total() > 0) traffic[at.first].sites.push_back({at.second, of_site});
+    count.end_sample();
+    summary_.traffic = count.traffic();
   }
 
   void add_rates() {

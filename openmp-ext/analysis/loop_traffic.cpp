@@ -8,7 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
+#include <numeric>
 
 namespace omptier {
 namespace {
@@ -92,6 +92,15 @@ double reach_of(const AccessPattern& pattern) {
       bytes += std::abs(double(step.bytes));
     }
   return steps > 0 && again < k_regularly ? 2 * bytes / steps : 0;
+}
+
+// Bytes from one element to the next that scattered accesses choose from.
+double apart_in(const AccessPattern& pattern) {
+  std::int64_t apart = 0;
+  for (const AccessPattern::Stride& step : pattern.strides)
+    apart = std::gcd(apart, step.share > 0 ? step.bytes : 0);
+  const double size = pattern.accesses > 0 ? double{pattern.bytes / pattern.accesses} : 1;
+  return std::max({1.0, size, static_cast<double>(apart)});
 }
 
 void add_cluster(Known cluster, double width, std::int64_t stride, Lines& lines) {
@@ -187,9 +196,19 @@ Lines& Lines::operator*=(double factor) {
   return *this;
 }
 
-double dealt_to(const AccessPattern& index) {
-  const double size = index.accesses > 0 ? double{index.bytes} / double{index.accesses} : 0;
-  return size > 0 ? std::max(1.0, reach_of(index) / size) : 1;
+double places_of(const AccessPattern& store, std::span<const AccessPattern* const> sample) {
+  constexpr std::uint64_t k_apart = 1 << 16; // bytes, of counters
+  if (store.through == 0 || store.is_indirect()) return 1;
+  const AccessPattern* index = nullptr;
+  std::uint64_t nearest = k_apart;
+  for (const AccessPattern* load : sample) {
+    const std::uint64_t apart =
+        std::max(load->address, store.through) - std::min(load->address, store.through);
+    if (load->kind == AccessKind::store || apart >= nearest) continue;
+    nearest = apart;
+    index = load;
+  }
+  return index != nullptr ? std::max(1.0, reach_of(*index) / apart_in(*index)) : 1;
 }
 
 Lines lines_of(std::vector<KnownAccess> accesses, std::int64_t stride) {
@@ -209,6 +228,58 @@ Lines lines_of(std::vector<KnownAccess> accesses, std::int64_t stride) {
     add_near({begin, end}, stride, lines);
   }
   return lines;
+}
+
+void TrafficCount::add(const Loop& loop, const AccessPattern& pattern) {
+  loop_ = loop;
+  loops_[loop].nanoseconds += double{pattern.bytes} * part_;
+  patterns_.push_back(&pattern);
+}
+
+void TrafficCount::at_site(std::uint32_t site, PatternKind kind, std::int64_t stride,
+                           double speed) {
+  OfSite& of_site = sites_[site];
+  of_site.speed = speed;
+  of_site.stride = stride;
+  of_site.accesses.push_back({patterns_.back(), kind});
+}
+
+void TrafficCount::end_sample() {
+  for (auto& [site, of_site] : sites_) {
+    for (KnownAccess& access : of_site.accesses)
+      if (access.pattern->kind == AccessKind::store)
+        access.places = places_of(*access.pattern, patterns_);
+    Lines lines = lines_of(std::move(of_site.accesses), of_site.stride);
+    lines *= of_site.speed * part_;
+    if (lines.total() > 0) loops_[loop_].lines[site] += lines;
+  }
+  patterns_.clear();
+  sites_.clear();
+}
+
+TrafficCount::Counted& TrafficCount::Counted::operator+=(const Counted& other) {
+  nanoseconds += other.nanoseconds;
+  for (const auto& [site, more] : other.lines)
+    lines[site] += more;
+  return *this;
+}
+
+std::vector<LoopTraffic> TrafficCount::traffic() const {
+  std::map<std::pair<std::uint32_t, std::vector<std::uint32_t>>, Counted> joined; // by sites
+  for (const auto& [loop, counted] : loops_) {
+    std::vector<std::uint32_t> sites;
+    for (const auto& [site, lines] : counted.lines)
+      sites.push_back(site);
+    joined[{loop.code, std::move(sites)}] += counted;
+  }
+  std::vector<LoopTraffic> traffic;
+  for (const auto& [key, counted] : joined) {
+    LoopTraffic& loop = traffic.emplace_back();
+    loop.nanoseconds = counted.nanoseconds;
+    for (const auto& [site, lines] : counted.lines)
+      loop.sites.push_back({site, lines});
+  }
+  return traffic;
 }
 
 } // namespace omptier

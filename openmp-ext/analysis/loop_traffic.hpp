@@ -7,7 +7,10 @@
 
 #include "analysis/object_pattern.hpp"
 
+#include <compare>
 #include <cstdint>
+#include <map>
+#include <span>
 #include <vector>
 
 namespace omptier {
@@ -39,12 +42,13 @@ struct Lines {
 struct KnownAccess {
   const AccessPattern* pattern = nullptr; // of one instruction
   PatternKind kind = PatternKind::unknown;
-  double places = 1; // that it deals out to (dealt_to)
+  double places = 1; // that it deals out to
 };
 
-// How many elements of an index a thread uses in turn, if this instruction loads them: in so many
-// places are streams that go through the index. 1: it stays or moves on.
-double dealt_to(const AccessPattern& index);
+// To how many places in turn an instruction stores whose index is a counter: as many counters as
+// the instruction of the same sample that loads them uses. They are taken to be as far apart as
+// those seen; a dozen or fewer come again so soon that they are taken for less.
+double places_of(const AccessPattern& store, std::span<const AccessPattern* const> sample);
 
 // Lines that a loop's instructions ask of one site. Instructions whose places are less than a line
 // apart share lines, as the fields of a structure and the steps of an unrolled loop do; near rows
@@ -58,6 +62,41 @@ struct LoopTraffic {
   };
   double nanoseconds = 0; // in the loop: of all threads, of one process
   std::vector<OfSite> sites;
+};
+
+// Counts sample by sample: each of its patterns, and the site of it behind it, then its end. Called
+// from another region, a loop may have other data; where it has the same, it is one loop.
+class TrafficCount {
+public:
+  struct Loop {
+    std::uint32_t code = 0, region = 0;
+    auto operator<=>(const Loop&) const = default;
+  };
+  explicit TrafficCount(double part) : part_(part) {} // that one sample is of what is counted
+  // A pattern's bytes are its part of the sample's time, too.
+  void add(const Loop& loop, const AccessPattern& pattern);
+  // Of the pattern added last. speed: bytes per nanosecond of the sample.
+  void at_site(std::uint32_t site, PatternKind kind, std::int64_t stride, double speed);
+  void end_sample();
+  std::vector<LoopTraffic> traffic() const;
+
+private:
+  struct OfSite {
+    double speed = 0;
+    std::int64_t stride = 0;
+    std::vector<KnownAccess> accesses;
+  };
+  struct Counted {
+    double nanoseconds = 0;
+    std::map<std::uint32_t, Lines> lines; // by site
+    Counted& operator+=(const Counted& other);
+  };
+
+  double part_;
+  Loop loop_; // the sample's
+  std::vector<const AccessPattern*> patterns_;
+  std::map<std::uint32_t, OfSite> sites_;
+  std::map<Loop, Counted> loops_;
 };
 
 } // namespace omptier

@@ -77,7 +77,7 @@ AccessPrice price_of(const Demand& demand, Manner manner, const Figures& figures
     moved = 1 + demand.alone * (lines - 1);
     price.transfer *= moved;
   } else {
-    if (manner == Manner::streamed_store && demand.dealt > 0)
+    if (manner == Manner::streamed_store && demand.dealt > 0 && lines > 1)
       price.transfer *=
           1 + demand.dealt * alone_when_dealt(demand.places * threads.of(manner)) * (lines - 1);
     return price;

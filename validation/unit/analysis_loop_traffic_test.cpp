@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <deque>
 
 namespace {
@@ -15,6 +16,18 @@ struct Step {
   std::int64_t bytes;
   float share;
 };
+
+AccessPattern with_steps(AccessKind kind, std::uint64_t address, float size,
+                         const std::vector<Step>& steps) {
+  AccessPattern pattern;
+  pattern.kind = kind;
+  pattern.address = address;
+  pattern.accesses = 1000;
+  pattern.bytes = 1000 * size;
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    pattern.strides[i] = {steps[i].bytes, steps[i].share};
+  return pattern;
+}
 
 // Instructions of a loop; each accesses `size` bytes a thousand times.
 class Loop {
@@ -38,13 +51,7 @@ public:
 private:
   Loop& add(AccessKind access, PatternKind kind, std::uint64_t address, float size,
             const std::vector<Step>& steps) {
-    AccessPattern& pattern = patterns_.emplace_back();
-    pattern.kind = access;
-    pattern.address = address;
-    pattern.accesses = 1000;
-    pattern.bytes = 1000 * size;
-    for (std::size_t i = 0; i < steps.size(); ++i)
-      pattern.strides[i] = {steps[i].bytes, steps[i].share};
+    const AccessPattern& pattern = patterns_.emplace_back(with_steps(access, address, size, steps));
     accesses_.push_back({&pattern, kind});
     return *this;
   }
@@ -187,17 +194,52 @@ TEST(LinesOf, StridedLoadsLeaveBlocksInPart) {
   EXPECT_DOUBLE_EQ(all.alone, 0);
 }
 
-// 64 counters of 8 bytes: two random ones are 171 bytes apart, and the longest steps are kept.
-TEST(LinesOf, StoresThatAreDealtToPlaces) {
-  AccessPattern index;
-  index.accesses = 1000;
-  index.bytes = 8000;
-  index.strides = {{{256, 0.03F}, {240, 0.03F}, {264, 0.03F}, {-248, 0.03F}}};
-  EXPECT_DOUBLE_EQ(dealt_to(index), 63);
-  index.strides = {{{8, 1}}};
-  EXPECT_DOUBLE_EQ(dealt_to(index), 1);
-  EXPECT_DOUBLE_EQ(dealt_to({}), 1);
+// 64 counters. Of steps that are seen once the longest are kept: half of the bytes.
+TEST(PlacesOf, AreTheCountersThatAStoreGoesThrough) {
+  const AccessPattern key = with_steps(AccessKind::load, k_array, 4, {{4, 1}});
+  AccessPattern counter = with_steps(AccessKind::load, 2 * k_array, 8,
+                                     {{256, 0.03F}, {240, 0.03F}, {264, 0.03F}, {-248, 0.03F}});
+  AccessPattern store = with_steps(AccessKind::store, 3 * k_array, 16, {{16, 1}});
+  const std::array<const AccessPattern*, 3> sample = {&key, &counter, &store};
+  EXPECT_DOUBLE_EQ(places_of(store, sample), 1);
+  store.through = 2 * k_array + 88;
+  EXPECT_DOUBLE_EQ(places_of(store, sample), 63);
+  for (AccessPattern::Stride& step : counter.strides)
+    step.bytes *= 8; // a counter a line
+  EXPECT_DOUBLE_EQ(places_of(store, sample), 63);
+  store.through = k_array + 40;
+  EXPECT_DOUBLE_EQ(places_of(store, sample), 1); // the index moves on
+  store.through = 5 * k_array;
+  EXPECT_DOUBLE_EQ(places_of(store, sample), 1); // not seen to be loaded
+  store.through = 2 * k_array + 88;
+  store.strides[0].share = 0.3F;
+  EXPECT_DOUBLE_EQ(places_of(store, sample), 1); // no streams
+}
 
+// Two regions call the loop with one array, and a third with another one.
+TEST(TrafficCount, ALoopIsAnotherWithOtherData) {
+  const AccessPattern walk = with_steps(AccessKind::load, k_array, 8, {{8, 1}});
+  TrafficCount count(1);
+  const auto add = [&](std::uint32_t region, std::uint32_t site) {
+    count.add({5, region}, walk);
+    count.at_site(site, PatternKind::sequential, 0, 2);
+    count.end_sample();
+  };
+  add(1, 0);
+  add(2, 0);
+  add(3, 1);
+  add(3, 1);
+  add(3, 1);
+  const std::vector<LoopTraffic> traffic = count.traffic();
+  ASSERT_EQ(traffic.size(), 2u);
+  EXPECT_DOUBLE_EQ(traffic[0].nanoseconds, 2 * 8000);
+  EXPECT_DOUBLE_EQ(traffic[1].nanoseconds, 3 * 8000);
+  ASSERT_EQ(traffic[1].sites.size(), 1u);
+  EXPECT_EQ(traffic[1].sites[0].site, 1u);
+  EXPECT_DOUBLE_EQ(traffic[1].sites[0].lines.streamed_load, 3 * 2 * 125);
+}
+
+TEST(LinesOf, StoresThatAreDealtToPlaces) {
   Loop loop;
   loop.store(PatternKind::sequential, k_array, 16, {{16, 1}}).dealt(63);
   EXPECT_DOUBLE_EQ(loop.lines().streamed_store, 0.25);

@@ -257,20 +257,16 @@ void TrafficCount::end_sample() {
   sites_.clear();
 }
 
-TrafficCount::Counted& TrafficCount::Counted::operator+=(const Counted& other) {
-  nanoseconds += other.nanoseconds;
-  for (const auto& [site, more] : other.lines)
-    lines[site] += more;
-  return *this;
-}
-
 std::vector<LoopTraffic> TrafficCount::traffic() const {
   std::map<std::pair<std::uint32_t, std::vector<std::uint32_t>>, Counted> joined; // by sites
   for (const auto& [loop, counted] : loops_) {
     std::vector<std::uint32_t> sites;
     for (const auto& [site, lines] : counted.lines)
       sites.push_back(site);
-    joined[{loop.code, std::move(sites)}] += counted;
+    Counted& all = joined[{loop.code, std::move(sites)}];
+    all.nanoseconds += counted.nanoseconds;
+    for (const auto& [site, lines] : counted.lines)
+      all.lines[site] += lines;
   }
   std::vector<LoopTraffic> traffic;
   for (const auto& [key, counted] : joined) {

@@ -89,7 +89,6 @@ private:
   struct Counted {
     double nanoseconds = 0;
     std::map<std::uint32_t, Lines> lines; // by site
-    Counted& operator+=(const Counted& other);
   };
 
   double part_;

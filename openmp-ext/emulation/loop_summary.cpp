@@ -147,12 +147,13 @@ void LoopAccesses::summarize(std::size_t first, std::size_t last, const Register
     AccessPattern pattern = summary_of(of.anywhere, in_no_order);
     const bool steady = pattern.strides[0].share >= k_steady || pattern.chased >= 0.5f;
     const Index index = steady && !in_no_order ? Index{} : index_of(of.anywhere);
-    if (index.is_own) {
-      if (!steady) pattern.chased = 1;
-    } else {
+    if (index.step != 0 && !index.is_own) { // counters: tuples are dealt to partitions, say
       pattern.through = index.address;
-      if (index.step != 0 && !steady) // a stream for each, as when tuples are dealt to partitions
-        pattern.strides = {{{index.step, 1}}};
+      if (!steady) pattern.strides = {{{index.step, 1}}}; // a stream for each
+    } else if (!steady && index.is_own) {
+      pattern.chased = 1;
+    } else if (!steady) {
+      pattern.through = index.address;
     }
     const Access* drawn = of.inside[++draws_ * 0x9e3779b97f4a7c15 % of.inside.size()];
     if (drawn->vague) // its place is unknown; take another's

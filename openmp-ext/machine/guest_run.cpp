@@ -315,6 +315,7 @@ std::string Run::request(const std::vector<std::string>& command, bool more) con
     if (user == 0) add("capability", std::to_string(CAP_DAC_OVERRIDE));
   }
   if (modelled_) add("model", "1");
+  if (modelled_ && options_.dilation) add("dilation", std::to_string(*options_.dilation));
   if (more) add("more", "1");
   return text;
 }

@@ -55,7 +55,8 @@ static void must_mount(const char* type, const char* where) {
  *   cwd=PATH  folder=PATH (shared read-write; may be missing)  host=NAME
  *   time=SECONDS.NANOSECONDS  seed=32 raw bytes as hexadecimal
  *   user=UID  group=GID  unprivileged=1  capability=NUMBER
- *   model=1 (the time model is attached)  more=1 (this request is not the last) */
+ *   model=1 (the time model is attached)  dilation=NUMBER (it makes memory so much slower)
+ *   more=1 (this request is not the last) */
 static void read_request(struct request* request, char* text, size_t size) {
   size_t strings = 0;
   for (size_t i = 0; i < size; ++i)
@@ -94,6 +95,8 @@ static void read_request(struct request* request, char* text, size_t size) {
       request->capability = atoi(value);
     else if (KEY("model"))
       request->model = 1;
+    else if (KEY("dilation"))
+      request->dilation = strtod(value, NULL);
     else if (KEY("more"))
       request->more = 1;
     else
@@ -120,6 +123,18 @@ static void refresh(const struct request* request) {
   ioctl(file, RNDADDENTROPY, pool);
   ioctl(file, RNDRESEEDCRNG);
   close(file);
+}
+
+/* What the kernel does by its clock would come as many times too often as memory is slower. Every
+ * 10 s khugepaged copies what it finds into huge pages: in slow memory, a quarter of a step. */
+static void slow_kernel(const struct request* request) {
+  const double usual = 10e3, most = 4294967295.0; /* ms */
+  if (!(request->dilation > 1)) return;
+  FILE* pause = fopen("/sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs", "we");
+  if (!pause) return; /* a kernel without huge pages */
+  const double slower = usual * request->dilation;
+  fprintf(pause, "%.0f", slower < most ? slower : most);
+  fclose(pause);
 }
 
 /* The strings of the next RUN frame. An end of input may come before it, for a program that ended
@@ -161,6 +176,7 @@ int main(void) {
     read_request(&request, text, size);
     if (first) {
       refresh(&request);
+      slow_kernel(&request);
       lay_out_files(&request);
     }
     share_folder(&request);

@@ -17,6 +17,7 @@ struct request {
   int unprivileged; /* drop all capabilities but the one below */
   int capability;   /* kept by an unprivileged program, or -1 */
   int model;        /* the time model is attached: switch it on around the program */
+  double dilation;  /* how many times slower modelled memory is, or 0 */
   int more;         /* further requests may follow this one */
 };
 

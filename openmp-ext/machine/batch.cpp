@@ -8,6 +8,7 @@
 
 #include "base/text.hpp"
 #include "machine/failure.hpp"
+#include "machine/guest_image.hpp"
 #include "machine/hash.hpp"
 #include "machine/qemu_command.hpp"
 #include "machine/timing_setup.hpp"
@@ -67,7 +68,8 @@ std::string circumstances(const Machine& machine, const SandboxOptions& options)
   TimingOptions timing;
   timing.count_only = !options.dilation;
   timing.dilation = options.dilation.value_or(1);
-  text += timing_configuration(machine, timing) + hash_text(content_of(options.plugin)) + "\n";
+  text += timing_configuration(machine, timing) + hash_text(content_of(options.plugin)) +
+          agent_identity() + "\n";
   for (char** variable = environ; *variable; ++variable)
     if (is_inherited(*variable)) text += std::string(*variable) + "\n";
   for (const std::string& variable : options.environment)

@@ -315,7 +315,7 @@ fresh_clock)
 timed)
   pause=/sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs
   expect 9 --timed --misses misses --statistics statistics -- sh -c "cat $pause; exit 9"
-  [ "$(cat out)" = 1000000 ] || die "not ran, or khugepaged's 10 s are not 100 times as long"
+  [ "$(cat out)" = 1000000 ] || die "did not run, or khugepaged's 10 s are not 100 times as long"
   [ "$(head -c 8 misses)" = OMPTMISS ] || die "no misses exported"
   [ -s statistics ] || die "no statistics"
   # The model needs the kernel's symbols; without them moving pages would cost nothing.
@@ -347,10 +347,11 @@ END
   ;;
 batch_timed)
   # Each command has empty caches and the model to itself; two machines side by side.
-  for i in 1 2 3 4; do echo "cat /proc/sys/kernel/hostname # $i"; done > commands
+  pause=/sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs
+  for i in 1 2 3 4; do echo "cat /proc/sys/kernel/hostname $pause # $i"; done > commands
   "$omptier" sandbox --machine dram-cxl --timed --timeout 60 --jobs 2 --batch commands > out 2> err ||
     die "status"
-  [ "$(grep -c '"status":0,.*"output":"dram-cxl\\n","errors":""' out)" -eq 4 ] || die "results"
+  [ "$(grep -c '"status":0,.*"output":"dram-cxl\\n1000000\\n","errors":""' out)" -eq 4 ] || die "results"
   for wrong in "--batch nowhere" "--batch ." "--batch commands --stdin" "--batch commands --jobs 0" \
                "--results kept -- true" "--batch commands --misses m"; do
     # shellcheck disable=SC2086

@@ -125,16 +125,17 @@ static void refresh(const struct request* request) {
   close(file);
 }
 
-/* What the kernel does by its clock would come as many times too often as memory is slower. Every
- * 10 s khugepaged copies what it finds into huge pages: in slow memory, a quarter of a step. */
-static void slow_kernel(const struct request* request) {
-  const double usual = 10e3, most = 4294967295.0; /* ms */
+/* khugepaged copies into huge pages every 10 s, by a clock that is not dilated: a quarter of the
+ * time of a step in slow memory. Setting it begins a scan, so each program begins as in a machine
+ * of its own. */
+static void slow_khugepaged(const struct request* request) {
+  static const char file[] = "/sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs";
   if (!(request->dilation > 1)) return;
-  FILE* pause = fopen("/sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs", "we");
-  if (!pause) return; /* a kernel without huge pages */
-  const double slower = usual * request->dilation;
-  fprintf(pause, "%.0f", slower < most ? slower : most);
-  fclose(pause);
+  FILE* pause = fopen(file, "we");
+  if (!pause && errno == ENOENT) return; /* a kernel without huge pages */
+  if (!pause) fail("%s: %s", file, strerror(errno));
+  fprintf(pause, "%.0f", 10e3 * request->dilation);
+  if (fclose(pause) != 0) fail("%s: %s", file, strerror(errno));
 }
 
 /* The strings of the next RUN frame. An end of input may come before it, for a program that ended
@@ -176,9 +177,9 @@ int main(void) {
     read_request(&request, text, size);
     if (first) {
       refresh(&request);
-      slow_kernel(&request);
       lay_out_files(&request);
     }
+    slow_khugepaged(&request);
     share_folder(&request);
     run_program(&request);
     more = request.more;

@@ -28,6 +28,9 @@ void share_folder(const struct request* request);
 /* Unmounts the shared folder, which writes everything in it to the host. */
 void let_go_of_files(const struct request* request);
 
+/* Writes one of the kernel's settings. */
+void put(const char* path, const char* text);
+
 /* Turns the first NVDIMM into memory and the second into a block device. */
 void set_up_nvdimms(void);
 /* Mounts the second, if there is one; needs the host's programs. */

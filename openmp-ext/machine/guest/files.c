@@ -13,6 +13,7 @@
 #include "port.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,6 +39,13 @@ static void make_folders(const char* path) {
 static void own(const char* type, const char* where, const char* options) {
   if (mount(type, where, type, 0, options) != 0)
     fail("cannot mount %s on %s: %s", type, where, strerror(errno));
+}
+
+void put(const char* path, const char* text) {
+  const int file = open(path, O_WRONLY | O_CLOEXEC);
+  if (file < 0) fail("%s: %s", path, strerror(errno));
+  if (write(file, text, strlen(text)) < 0) fail("\"%s\" to %s: %s", text, path, strerror(errno));
+  close(file);
 }
 
 /* MPI libraries need the loopback interface, which the kernel leaves down. */

@@ -21,14 +21,6 @@
 
 static const char block_device[] = "/dev/pmem1";
 
-static void put(const char* path, const char* text) {
-  const int file = open(path, O_WRONLY | O_CLOEXEC);
-  if (file < 0) fail("NVDIMM: %s: %s", path, strerror(errno));
-  if (write(file, text, strlen(text)) < 0)
-    fail("NVDIMM: \"%s\" to %s: %s", text, path, strerror(errno));
-  close(file);
-}
-
 /* Unbinds a region's raw namespace from the block driver and gives it another mode, through the
  * region's seed device of that mode. */
 static void convert(int region, const char* mode, const char* driver) {

@@ -283,7 +283,7 @@ def case_explain(bench):
     text = bench.run(bench.omptier, "explain", "first", profile, *target).stdout
     for part in "Seen: ", "Time of the program with all of it in one kind", "What would change this", "The whole plan: ":
         check(part in text, f"no '{part}' in {text}")
-    for name, said in (("s", "may be "), ("fist", "no allocation or static has"), ("statics of", "no plan reaches it")):
+    for name, said in (("s", "may be "), ("fist", "no allocation or static has"), ("statics of one", "no plan reaches it")):
         bench.one_line("explain", name, profile, *target, status=2, said=said)
     bench.one_line("explain", "first", profile, *target, "--keep", "first=nvm", status=2, said="--keep says where")
     bench.one_line("explain", "first", profile, "--machine", "nvdimm", "--capacity", "nvm:0", status=2, said="only one kind of memory")

@@ -12,6 +12,8 @@
 namespace omptier {
 namespace {
 
+constexpr double k_least_of_program = 0.001; // of the program's time, by a region's moves together
+
 double time_of_exchange(std::uint64_t bytes, const TierChoice& home, const TierChoice& tier) {
   return move_time(bytes, home.figures, tier.figures) +
          move_time(bytes, tier.figures, home.figures);
@@ -152,6 +154,10 @@ private:
     return part;
   }
   void keep(const std::vector<Found>& found) {
+    double saved = 0;
+    for (const Found& one : found)
+      saved += one.move.saved;
+    if (found.empty() || saved < k_least_of_program * (times_->time() + workload_.rest)) return;
     for (const Found& one : found)
       moves_.push_back(one.move);
   }

@@ -169,6 +169,15 @@ TEST(Moves, PayWhenEachVisitIsLong) {
     EXPECT_EQ(move.tier, 1u);
 }
 
+// Whatever one visit saves.
+TEST(Moves, OfHardlyAnyTimeAreNone) {
+  Workload workload = two_hot_in_turn(4e8, 4);
+  workload.rest = 1e15;
+  const auto tiers = three_tiers(0, 60 * MiB, 4096 * MiB);
+  const Placement home = place_by_density(workload, tiers, cost_table(workload, tiers));
+  EXPECT_TRUE(moves_that_pay(workload, tiers, home).empty());
+}
+
 TEST(Moves, DoNotPayWhenVisitsAreShort) {
   const Workload workload = two_hot_in_turn(4e8, 100000);
   const auto tiers = three_tiers(0, 60 * MiB, 4096 * MiB);

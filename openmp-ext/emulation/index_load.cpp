@@ -33,6 +33,18 @@ template <class Loads> std::int64_t counted_by(const Loads& loads) {
   return is_most(most) && !in_order && are_few ? most.first : 0;
 }
 
+// Whether these loads walk along an array, at most of its elements.
+template <class Loads> bool are_in_order(const Loads& loads) {
+  std::size_t steps = 0, forth = 0;
+  for (std::size_t i = 1; i < loads.size(); ++i) {
+    const std::uint64_t moved = loads[i]->address - loads[i - 1]->address;
+    if (moved == 0) continue; // for several arrays
+    ++steps;
+    forth += moved == loads[i]->bytes ? 1 : 0;
+  }
+  return forth * 4 >= steps * 3 && forth > 0;
+}
+
 } // namespace
 
 // A load whose values, times a constant, are the steps of these accesses. Both are in the order of
@@ -90,7 +102,8 @@ LoopAccesses::Index LoopAccesses::index_of(std::span<const Access* const> access
         return step.moved != 0 && step.moved == scale * step.index;
       });
       if (static_cast<std::size_t>(fits) * 4 < steps.size() * 3) continue;
-      found = {used->address, pc == own, static_cast<std::int64_t>(scale) * counted_by(loads)};
+      found = {used->address, pc == own, static_cast<std::int64_t>(scale) * counted_by(loads), {}};
+      if (are_in_order(loads)) found.array = {own, used->address, used->bytes, scale};
       nearest = distance;
       break;
     }

@@ -15,6 +15,7 @@
 
 #include "emulation/decode.hpp"
 #include "emulation/emulate.hpp"
+#include "emulation/index_reuse.hpp"
 #include "emulation/loop_pace.hpp"
 #include "emulation/needed_reads.hpp"
 #include "emulation/registers.hpp"
@@ -110,10 +111,12 @@ private:
     std::uint64_t address = 0; // of one that was used; 0 = there is none
     bool is_own = false;       // loaded by the instruction itself, the time before
     std::int64_t step = 0;     // bytes: few counters are the indices, and go on by so much; else 0
+    IndexArray array;          // that the indices are loaded from in order; else its scale is 0
   };
   Index index_of(std::span<const Access* const> accesses) const;
 
   FunctionCache& functions_;
+  IndexReuse index_reuse_;
   NeededReads needed_;
   std::unordered_map<std::uint64_t, std::uint64_t> callers_; // return address by function
   std::vector<Access> accesses_;

@@ -154,6 +154,7 @@ void LoopAccesses::summarize(std::size_t first, std::size_t last, const Register
       pattern.chased = 1;
     } else if (!steady) {
       pattern.through = index.address;
+      pattern.fresh = index_reuse_.of(index.array);
     }
     const Access* drawn = of.inside[++draws_ * 0x9e3779b97f4a7c15 % of.inside.size()];
     if (drawn->vague) // its place is unknown; take another's

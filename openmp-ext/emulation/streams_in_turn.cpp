@@ -81,8 +81,10 @@ std::vector<Continued> near_earlier(std::span<const std::uint64_t> addresses) {
 } // namespace
 
 std::optional<std::int64_t> step_of_streams(std::span<const std::uint64_t> addresses) {
-  for (std::size_t streams = 2; streams <= k_most_streams && 2 * streams < addresses.size();
-       ++streams) {
+  const auto rounds = [&](std::size_t streams) { // of two streams, two say nothing
+    return addresses.size() >= 2 * streams + (streams < k_few_streams ? 1 : 0);
+  };
+  for (std::size_t streams = 2; streams <= k_most_streams && rounds(streams); ++streams) {
     const std::size_t middle = (addresses.size() - streams) / 2;
     const std::int64_t step = difference(addresses, middle, middle + streams);
     if (step == 0 || size_of(step) > k_longest || !repeats(addresses, streams, step)) continue;

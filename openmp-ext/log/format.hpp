@@ -14,7 +14,7 @@
 //
 // Whoever changes the meaning of a record raises k_profile_version. Version 2 had samples without
 // length, preceded by records of their places and loops; version 3 had none by the kernel,
-// version 4 no facts about loads.
+// version 4 no facts about loads, version 5 nothing about where indices lead.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@
 namespace omptier {
 
 inline constexpr char k_profile_magic[8] = {'O', 'M', 'P', 'T', 'I', 'E', 'R', 'p'};
-inline constexpr std::uint32_t k_profile_version = 5;
+inline constexpr std::uint32_t k_profile_version = 6;
 inline constexpr std::uint32_t k_oldest_profile_version = 1;
 inline constexpr std::uint32_t k_block_magic = 0x4b424f54;   // "TOBK"
 inline constexpr std::uint32_t k_largest_block = 64 * 1024;

@@ -434,9 +434,10 @@ void RecordReader::add_pattern(LoggedPattern& pattern, RecordBody& body) {
   pattern.accesses = body.raw<float>();
   pattern.bytes = body.raw<float>();
   pattern.chased = body.raw<float>();
+  if (pattern.through != 0 && version_ >= 6) pattern.fresh = body.raw<float>();
   const auto is_sane = [](float value, float most) { return value >= 0 && value <= most; };
   bool sane = is_sane(pattern.accesses, 1e30f) && is_sane(pattern.bytes, 1e30f) &&
-              is_sane(pattern.chased, 1);
+              is_sane(pattern.chased, 1) && is_sane(pattern.fresh, 1);
   for (AccessPattern::Stride& stride : pattern.strides) {
     if (body.empty()) break;
     stride.bytes = unfold_sign(body.number());

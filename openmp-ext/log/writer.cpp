@@ -444,6 +444,7 @@ void LogWriter::pattern(const AccessPattern& pattern, const BlockPlace& place,
   body.raw(pattern.accesses);
   body.raw(pattern.bytes);
   body.raw(pattern.chased);
+  if (pattern.through != 0) body.raw(pattern.fresh);
   for (const AccessPattern::Stride& stride : pattern.strides) {
     if (!(stride.share > 0)) break;
     body.number(fold_sign(stride.bytes));

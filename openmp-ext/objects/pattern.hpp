@@ -12,6 +12,10 @@
 
 namespace omptier {
 
+// As many lines are a usual core's cache, 1 MiB.
+inline constexpr std::uint32_t k_indices_before = 1u << 14;
+inline constexpr std::uint64_t k_index_array = 1u << 20; // bytes: of smaller ones it is not known
+
 struct AccessPattern {
   static constexpr unsigned k_strides = 4;
   struct Stride {
@@ -28,6 +32,9 @@ struct AccessPattern {
   float accesses = 0; // how many, or in which proportion
   float bytes = 0;    // in the same proportion; per access: bytes / accesses
   float chased = 0;   // share of accesses through a pointer that was itself loaded through one
+  // Of those through an array of indices: the part that leads to a line to which none of
+  // k_indices_before indices before led. 0: not known.
+  float fresh = 0;
   // loop: address of the first instruction of the innermost loop around the sample; 0 = unknown.
   // run_bytes, run_nanoseconds: what it accessed, and in which time, since another sample of the
   // thread in the same run of the loop, or of one around it. 0 = no such sample; bytes < 0: the

@@ -125,6 +125,8 @@ TEST(EmulationStreams, AreToldApartByTheirRounds) {
   const auto step = [](std::vector<std::uint64_t> addresses) { return step_of_streams(addresses); };
   EXPECT_EQ(step({1000, 9000, 1008, 9008, 1016, 9016}), 8); // two halves of an array
   EXPECT_EQ(step({9000, 1000, 8992, 992, 8984, 984}), -8);  // downwards
+  EXPECT_EQ(step({9000, 5000, 1000, 9008, 5008, 1008}), 8); // two rounds
+  EXPECT_FALSE(step({1000, 9000, 1008, 9008}));
   EXPECT_FALSE(step({1000, 1008, 1016, 1024, 1032, 1040})); // one stream
   EXPECT_FALSE(step({1000, 1008, 1064, 1072, 1128, 1136})); // fields of a structure
   EXPECT_FALSE(step({1000, 9000, 1000, 9000, 1000, 9000})); // the same two again and again

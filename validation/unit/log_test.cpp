@@ -353,6 +353,38 @@ TEST(Log, PatternsBelongToTheSampleBeforeThem) {
   }
 }
 
+TEST(Log, WhereIndicesLeadIsKept) {
+  StartedLog writer;
+  writer->sample(sample_at(some_run().start_time, 0));
+  AccessPattern pattern;
+  pattern.accesses = pattern.bytes = 10;
+  pattern.strides[0] = {8, 1};
+  pattern.fresh = 0.25F; // of what has no index
+  writer->pattern(pattern);
+  pattern.through = 0x1000;
+  writer->pattern(pattern);
+  writer->close();
+  const Profile profile = read_back(writer.file.path());
+  ASSERT_EQ(profile.patterns.size(), 2u);
+  EXPECT_EQ(profile.patterns[0].fresh, 0);
+  EXPECT_EQ(profile.patterns[1].fresh, 0.25F);
+  for (const LoggedPattern& one : profile.patterns)
+    EXPECT_EQ(one.strides[0].bytes, 8);
+}
+
+TEST(Log, NoMoreThanAllIsFresh) {
+  StartedLog writer;
+  writer->sample(sample_at(some_run().start_time, 0));
+  AccessPattern pattern;
+  pattern.accesses = pattern.bytes = 10;
+  pattern.through = 0x1000;
+  pattern.fresh = 2;
+  writer->pattern(pattern);
+  writer->close();
+  const Parsed<Profile> profile = read_profile(writer.file.path());
+  EXPECT_TRUE(!profile || profile->patterns.empty());
+}
+
 // Its size is no number of 64 bits: whoever takes it would overflow.
 TEST(Log, TheLeastStrideIsNone) {
   StartedLog writer;

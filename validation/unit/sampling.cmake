@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 set(decoding_tests sampling_code_facts_test.cpp sampling_source_test.cpp emulation_decode_test.cpp emulation_emulate_test.cpp emulation_emulate_cases.cpp
-  emulation_float_test.cpp emulation_gathered_test.cpp emulation_loop_test.cpp emulation_needed_test.cpp emulation_pace_test.cpp emulation_stored_back_test.cpp
+  emulation_float_test.cpp emulation_gathered_test.cpp emulation_index_reuse_test.cpp emulation_loop_test.cpp emulation_needed_test.cpp emulation_pace_test.cpp emulation_stored_back_test.cpp
   emulation_counted_test.cpp emulation_streams_test.cpp emulation_tested_test.cpp)
 if(NOT OMPTIER_DECODER)
   set(decoding_tests) # assembly of x86-64, and sources that need decoded instructions

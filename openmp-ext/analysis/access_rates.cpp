@@ -3,7 +3,8 @@
 // See access_rates.hpp. One loop may access objects in fast and slow memory, large and small ones,
 // so its pairs are taken by object. An object seldom seen in the loop gets the pace of all of the
 // loop's objects. An object often seen there but without a pace does not: its runs were too short
-// to measure, and it may be much faster. Loops without a pace get an expected speed
+// to measure, and it may be much faster. What registers do not tell, addresses may, of whole nests
+// and all of their objects (loop_advance.hpp). Loops without a pace get an expected speed
 // (loop_speed.hpp).
 #include "analysis/access_rates.hpp"
 
@@ -48,7 +49,8 @@ struct Runs {
 class Loops {
 public:
   // nanoseconds: time that a sample stands for.
-  Loops(std::span<const PatternAt> patterns, double nanoseconds) {
+  Loops(std::span<const PatternAt> patterns, const AdvanceRates& advances, double nanoseconds)
+      : advances_(advances) {
     for (const PatternAt& at : patterns) {
       if (at.pattern->loop == 0) continue;
       loops_[{at.pattern->loop, k_any}].add(*at.pattern);
@@ -56,8 +58,20 @@ public:
     }
     for (auto& [key, loop] : loops_)
       loop.rate = loop.runs.rate(nanoseconds);
+    add_nests();
   }
   const LoopRate* rate_of(const PatternAt& at) const {
+    if (const LoopRate* const rate = by_registers(at)) return rate;
+    const auto own = advances_.rates.find({at.nest, at.site});
+    if (own != advances_.rates.end()) return own->second.value > 0 ? &own->second : nullptr;
+    const auto nest = of_nest_.find(at.nest);
+    return nest != of_nest_.end() ? &nest->second : nullptr;
+  }
+
+private:
+  static constexpr std::uint32_t k_any = k_no_site - 2;
+
+  const LoopRate* by_registers(const PatternAt& at) const {
     const auto own = loops_.find({at.pattern->loop, at.site});
     if (own == loops_.end()) return nullptr; // in no loop
     const bool seldom = !own->second.rate && own->second.samples < Runs::k_seldom;
@@ -65,9 +79,27 @@ public:
     return runs.rate ? &*runs.rate : nullptr;
   }
 
-private:
-  static constexpr std::uint32_t k_any = k_no_site - 2;
+  // The mean of its sites; how far they are apart is an error, too.
+  void add_nests() {
+    std::map<std::uint32_t, double> squares;
+    for (const auto& [key, rate] : advances_.rates) {
+      if (!(rate.value > 0)) continue;
+      LoopRate& mean = of_nest_[key.first];
+      mean.pairs += rate.pairs;
+      const double part = double(rate.pairs) / double(mean.pairs), more = rate.value - mean.value;
+      mean.value += more * part;
+      mean.relative_error += (rate.relative_error - mean.relative_error) * part;
+      squares[key.first] += double(rate.pairs) * more * (rate.value - mean.value);
+    }
+    for (auto& [nest, mean] : of_nest_) {
+      const double deviation = std::sqrt(squares[nest] / double(mean.pairs));
+      mean.relative_error = std::hypot(mean.relative_error, deviation / mean.value);
+    }
+  }
+
   std::map<std::pair<std::uint64_t, std::uint32_t>, Runs> loops_;
+  const AdvanceRates& advances_;
+  std::map<std::uint32_t, LoopRate> of_nest_; // for sites without one
 };
 
 struct Speed {
@@ -199,11 +231,12 @@ struct Sum {
 class Accesses {
 public:
   Accesses(ProfileSummary& summary, std::span<const std::vector<PatternAt>> runs,
-           const BlamedTime& blamed)
+           std::span<const AdvanceRates> advances, const BlamedTime& blamed)
       : summary_(summary), runs_(runs), blamed_(blamed) {
     for (std::size_t number = 0; number < runs.size(); ++number) {
       const double rate = summary.runs[number].rate;
-      const Loops& loops = loops_.emplace_back(runs[number], rate > 0 ? 1e9 / rate : 0);
+      const Loops& loops =
+          loops_.emplace_back(runs[number], advances[number], rate > 0 ? 1e9 / rate : 0);
       speeds_.add(runs[number], loops, summary.sites);
     }
     speeds_.calibrate();
@@ -340,7 +373,7 @@ private:
       count.add({speed.loop, at.region}, *at.pattern);
       if (at.site >= kinds.size()) return;
       const PatternParts& parts = kinds[at.site].parts;
-      count.at_site(at.site, kind_at(parts, at.pattern->pc), parts.stride, speed.value);
+      count.at_site(at.site, kind_at(parts, at.pattern->pc), at.fresh, parts.stride, speed.value);
     });
     count.end_sample();
     summary_.traffic = count.traffic();
@@ -389,8 +422,8 @@ private:
 } // namespace
 
 void add_accesses(ProfileSummary& summary, std::span<const std::vector<PatternAt>> runs,
-                  const BlamedTime& blamed) {
-  Accesses(summary, runs, blamed).add();
+                  std::span<const AdvanceRates> advances, const BlamedTime& blamed) {
+  Accesses(summary, runs, advances, blamed).add();
 }
 
 } // namespace omptier

@@ -296,6 +296,7 @@ public:
     phases_.add(profile, names_, sweep.attributions);
     attributions_.push_back(std::move(sweep.attributions));
     patterns_.push_back(std::move(sweep.patterns));
+    advances_.push_back(std::move(sweep.advances));
     reuses_.push_back(std::move(sweep.reuses));
     for (const auto& [at, weight] : sweep.blamed_time)
       blamed_[at] += weight;
@@ -309,7 +310,7 @@ public:
     average_over_profiles(summary_, profiles_);
     add_intervals(summary_, attributions_);
     phases_.add_shares();
-    add_accesses(summary_, patterns_, blamed_);
+    add_accesses(summary_, patterns_, advances_, blamed_);
     if (summary_.measure == Measure::time) add_cache_shares(summary_, reuses_);
     if (summary_.measure == Measure::time) admit_source_error(summary_);
     if (std::ranges::all_of(summary_.runs,
@@ -362,6 +363,7 @@ private:
   std::vector<JoinedSite> joined_;                     // by number
   std::vector<std::vector<Attribution>> attributions_; // one per profile
   std::vector<std::vector<PatternAt>> patterns_;       // one per profile
+  std::vector<AdvanceRates> advances_;                 // the same
   std::vector<std::vector<ReuseAt>> reuses_;           // one per profile
   BlamedTime blamed_;                                  // of all profiles
   double waiting_ = 0;

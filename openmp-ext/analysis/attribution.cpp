@@ -8,8 +8,10 @@
 #include "analysis/growth.hpp"
 #include "analysis/runtime_site.hpp"
 #include "log/format.hpp"
+#include "model/demand.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace omptier {
 
@@ -43,6 +45,7 @@ void Sweep::run() {
   attribute_reuses(profile_.last_time);
   attribute_patterns(ObjectRecord::k_never - 1);
   take_code();
+  take_advances();
   advance(ObjectRecord::k_never - 1);
   close_region(profile_.last_time);
   std::ranges::stable_sort(moves, {}, &MoveSummary::begin);
@@ -299,6 +302,8 @@ void Sweep::attribute(const LoggedSample& logged) {
   Place place = place_of(sample.address, logged.place);
   const std::uint32_t region = region_now(), blamed_on = place.site;
   blamed_sites_.push_back(place.site);
+  region_runs_.push_back(region_begin_);
+  regions_of_samples_.push_back(region);
   note_lost(logged, place);
   if (profile_.run.measure == Measure::time && sample.address != 0) {
     learn_streams(logged);
@@ -412,6 +417,15 @@ void Sweep::take_code() {
                 of.pattern->kind == AccessKind::store ? AccessKind::store : AccessKind::load);
 }
 
+void Sweep::take_advances() {
+  if (profile_.run.measure != Measure::time || profile_.run.source == "timer") return;
+  static_assert(ObjectOfSite::k_unknown == Place::k_none);
+  advances = advance_rates(profile_, region_runs_, regions_of_samples_, objects_of_patterns_);
+  for (std::size_t i = 0; i < profile_.samples.size(); ++i)
+    for (std::uint32_t k = 0; k < profile_.samples[i].patterns; ++k)
+      patterns[profile_.samples[i].first_pattern + k].nest = advances.nests[i];
+}
+
 Place Sweep::place_of(std::uint64_t address, const BlockPlace& known) const {
   if (known.is_known())
     return {site_numbers_[known.site], Place::k_none, known.offset, known.bytes};
@@ -422,18 +436,30 @@ Place Sweep::place_of(std::uint64_t address, const BlockPlace& known) const {
   return {site_numbers_[object.site], *found, address - object.address, object.bytes};
 }
 
+// Beside a small array of indices, its neighbours were read. Into a small object, chance brings
+// lines back: of that the model of the caches knows.
+double Sweep::fresh_part(const AccessPattern& pattern, const Place& place, const Place& through) {
+  constexpr double k_less_than_chance = 0.7;
+  if (through.bytes < k_index_array || !(pattern.fresh > 0)) return 1;
+  const double lines = std::max(1.0, static_cast<double>(place.bytes) / k_line_bytes);
+  const double fresh = double{pattern.fresh}, chance = std::exp(-double{k_indices_before} / lines);
+  return fresh < k_less_than_chance * chance ? fresh : 1;
+}
+
 void Sweep::attribute_patterns(std::uint64_t now) {
-  const auto site_of = [&](std::uint64_t address, const BlockPlace& known) {
-    const std::uint32_t site = place_of(address, known).site;
-    return site < k_small_objects ? site : k_no_site;
+  const auto site_of = [](const Place& place) {
+    return place.site < k_small_objects ? place.site : k_no_site;
   };
   for (; next_pattern_ < profile_.patterns.size(); ++next_pattern_) {
     const LoggedPattern& pattern = profile_.patterns[next_pattern_];
     if (pattern.time > now) return;
     advance(pattern.time);
     ++summary_.patterns;
-    patterns.push_back({&pattern, site_of(pattern.address, pattern.place),
-                        site_of(pattern.through, pattern.through_place), region_now()});
+    const Place place = place_of(pattern.address, pattern.place);
+    objects_of_patterns_.push_back({place.object, place.site});
+    const Place through = place_of(pattern.through, pattern.through_place);
+    patterns.push_back({&pattern, site_of(place), site_of(through), region_now()});
+    patterns.back().fresh = fresh_part(pattern, place, through);
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "analysis/aggregate.hpp"
 #include "analysis/cache.hpp"
+#include "analysis/loop_advance.hpp"
 #include "analysis/loop_nests.hpp"
 #include "analysis/miss_steps.hpp"
 #include "analysis/object_pattern.hpp"
@@ -132,6 +133,8 @@ struct PatternAt {
   std::uint32_t site, through; // summary numbers, k_no_site
   std::uint32_t region;
   std::uint32_t beside = k_no_site; // of one with an unknown address: what its sample was blamed on
+  std::uint32_t nest = 0;           // of AdvanceRates
+  double fresh = 1; // part of accesses through indices that no core's cache serves, if it is known
 
   bool is_lost() const { return pattern->address == 0 && site == k_no_site; }
 };
@@ -174,6 +177,7 @@ public:
   std::vector<SiteInProfile> sites; // by summary number
   std::vector<Attribution> attributions;
   std::vector<PatternAt> patterns; // of the profile's
+  AdvanceRates advances;
   BlamedTime blamed_time;
   std::vector<ReuseAt> reuses;     // those in sites
   std::vector<MoveSummary> moves;
@@ -197,6 +201,8 @@ private:
   void take_region_totals();
   std::uint64_t entries_between_copies(std::uint32_t region) const;
   void take_code();
+  void take_advances();
+  static double fresh_part(const AccessPattern& pattern, const Place& place, const Place& through);
   CodeSummary* code_at(std::uint64_t pc, std::uint64_t time);
   void step_region(const RegionRecord& record);
   void take_move(const MoveRecord& record);
@@ -248,6 +254,9 @@ private:
   LoopNests nests_;
   const AreaRecord* code_area_ = nullptr;   // of the instruction before
   std::vector<std::uint32_t> blamed_sites_; // of each sample, before streams share
+  std::vector<std::uint64_t> region_runs_;  // of each sample: the run's begin
+  std::vector<std::uint32_t> regions_of_samples_;
+  std::vector<ObjectOfSite> objects_of_patterns_;
 };
 
 } // namespace omptier

@@ -22,6 +22,7 @@ constexpr double k_stretched = 1.15;   // gaps, at the least, of what a sample s
 constexpr double k_samples_of_run = 3; // fewer: mean gaps cannot tell whose the kernel's time is
 constexpr double k_least_of_run = 1.8; // fewer: no long gap would fit into a run
 constexpr double k_longest_gap = 1.8;  // of a sample: one of the two clocks has more than half
+constexpr double k_fastest = 1e5;      // bytes a nanosecond: no thread accesses more
 constexpr double k_unseen_error = 0.3; // the kernel had more of the runs in one of a hundred cases
 
 // 95 %, two-sided, of Student's distribution.
@@ -123,7 +124,7 @@ std::optional<LoopRate> LoopRuns::rate(double sample) const {
   const double error =
       t_quantile(good.size() - 1) * std::sqrt(squares * n / (n - 1)) / nanoseconds / value;
   const auto stretch = stretch_of(pairs_, alone_, good, sample);
-  if (!stretch) return {};
+  if (!stretch || value * stretch->value > k_fastest) return {};
   return LoopRate{value * stretch->value, std::hypot(error, stretch->error, k_usual_error),
                   good.size()};
 }

@@ -45,8 +45,9 @@ ExpectedSpeed expected_speed(std::span<const PatternAt> loop, std::span<const Si
   for (const PatternAt& at : loop) {
     if (std::ranges::find(streams, at.site, &Stream::site) != streams.end()) continue;
     const auto wait = at.pattern->chased >= 0.5f ? &Wait::chased : &Wait::scattered;
-    nanoseconds += double{at.pattern->accesses} * (wait_for(at.site, sites).*wait);
-    fastest += double{at.pattern->accesses} * (k_from_near.*wait);
+    const double near = k_from_near.*wait, far = wait_for(at.site, sites).*wait;
+    nanoseconds += double{at.pattern->accesses} * (near + at.fresh * (far - near));
+    fastest += double{at.pattern->accesses} * near;
   }
   if (!(nanoseconds > 0)) return {};
   return {bytes / nanoseconds, std::hypot(k_speed_spread, std::log(nanoseconds / fastest) / 2)};

@@ -103,9 +103,15 @@ double apart_in(const AccessPattern& pattern) {
   return std::max({1.0, size, static_cast<double>(apart)});
 }
 
+// As far as one of them knows; they are fields of what an index leads to.
+double fresh_part_of(Known cluster) {
+  return std::ranges::min_element(cluster, {}, &KnownAccess::fresh)->fresh;
+}
+
 void add_cluster(Known cluster, double width, std::int64_t stride, Lines& lines) {
-  const double count = units_of_cluster(cluster, width, stride, k_line_bytes);
   const KnownAccess& access = largest(cluster);
+  const double fresh = access.kind == PatternKind::random ? fresh_part_of(cluster) : 1;
+  const double count = fresh * units_of_cluster(cluster, width, stride, k_line_bytes);
   const bool stores = access.pattern->kind == AccessKind::store;
   const bool is_strided = access.kind == PatternKind::strided;
   const bool is_stream = access.kind == PatternKind::sequential ||
@@ -125,7 +131,7 @@ void add_cluster(Known cluster, double width, std::int64_t stride, Lines& lines)
     lines.alone += alone;
   } else {
     (access.kind == PatternKind::pointer_chase ? lines.chased_load : lines.gathered_load) += count;
-    const double blocks = units_of_cluster(cluster, width, stride, k_block);
+    const double blocks = fresh * units_of_cluster(cluster, width, stride, k_block);
     lines.clustered += count * (1 - alone_part(blocks > 0 ? count / blocks : 1));
   }
   if (const double reach = reach_of(*access.pattern); reach > 0) {
@@ -236,12 +242,12 @@ void TrafficCount::add(const Loop& loop, const AccessPattern& pattern) {
   patterns_.push_back(&pattern);
 }
 
-void TrafficCount::at_site(std::uint32_t site, PatternKind kind, std::int64_t stride,
+void TrafficCount::at_site(std::uint32_t site, PatternKind kind, double fresh, std::int64_t stride,
                            double speed) {
   OfSite& of_site = sites_[site];
   of_site.speed = speed;
   of_site.stride = stride;
-  of_site.accesses.push_back({patterns_.back(), kind});
+  of_site.accesses.push_back({patterns_.back(), kind, 1, fresh});
 }
 
 void TrafficCount::end_sample() {

@@ -43,6 +43,7 @@ struct KnownAccess {
   const AccessPattern* pattern = nullptr; // of one instruction
   PatternKind kind = PatternKind::unknown;
   double places = 1; // that it deals out to
+  double fresh = 1;  // part of random accesses whose lines no core's cache holds
 };
 
 // To how many places in turn an instruction stores whose index is a counter: as many counters as
@@ -76,7 +77,9 @@ public:
   // A pattern's bytes are its part of the sample's time, too.
   void add(const Loop& loop, const AccessPattern& pattern);
   // Of the pattern added last. speed: bytes per nanosecond of the sample.
-  void at_site(std::uint32_t site, PatternKind kind, std::int64_t stride, double speed);
+  // fresh: as in KnownAccess.
+  void at_site(std::uint32_t site, PatternKind kind, double fresh, std::int64_t stride,
+               double speed);
   void end_sample();
   std::vector<LoopTraffic> traffic() const;
 

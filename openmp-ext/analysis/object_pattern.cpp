@@ -4,11 +4,12 @@
 // instruction's steps is its stride; instructions with the same stride are one walk, and cover
 // size/stride of what they pass: half or more is sequential. Instructions that ran seldom beside
 // the others (an array was filled once) count in that proportion. Several steps that repeat are
-// tiles: short runs, then a jump over what other tiles hold. Short runs at places that follow no
-// rule are over before a prefetcher has seen them. A loop that has one stride while it runs and
-// another the next time (the passes of a transform) is strided. Anything else is random, too.
-// What is read again and again in one place (an operand of the outer loop) says little: only the
-// steps that lead elsewhere vote.
+// tiles: short runs, then a jump over what other tiles hold. Few far jumps, again and again, lead
+// from array to array that an instruction serves in turn: those say nothing. Short runs at places
+// that follow no rule are over before a prefetcher has seen them. A loop that has one stride while
+// it runs and another the next time (the passes of a transform) is strided. Anything else is
+// random, too. What is read again and again in one place (an operand of the outer loop) says
+// little: only the steps that lead elsewhere vote.
 #include "analysis/object_pattern.hpp"
 
 #include "model/demand.hpp"
@@ -17,6 +18,7 @@
 #include <cmath>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace omptier {
@@ -37,6 +39,10 @@ constexpr double k_parts = 4;          // rows in what an instruction accesses: 
 constexpr double k_filled = 0.5;       // of what lies between the begins of two runs: no tiles
 constexpr double k_rule = 0.5;         // of the jumps, that go one way
 constexpr double k_short = 4;          // lines of a run
+constexpr double k_in_company = 0.2;   // of the most frequent jump, for the others
+constexpr double k_of_jumps = 0.9;     // of the jumps
+constexpr std::size_t k_most_in_turn = 9;
+constexpr double k_between_arrays = 256 << 10; // bytes; rows of a tile are closer
 constexpr double k_widest = 0x1p62;    // bytes
 constexpr std::size_t k_places = 32;   // kept of an instruction
 constexpr std::int64_t k_run = 128;    // bytes side by side, from which a piece is a tile's row
@@ -161,6 +167,19 @@ bool is_short_runs(double first, double second, std::int64_t stride) {
   return (first / jumps + 1) * lines_a_step <= k_short;
 }
 
+// Jumps from array to array that an instruction serves in turn, a run of each: few far ones, which
+// come again and again. order: the steps, most frequent first.
+bool takes_turns(std::span<const std::pair<double, std::int64_t>> order, double all) {
+  double jumps = 0;
+  std::size_t many = 1;
+  for (; many < std::min(order.size(), k_most_in_turn); ++many) {
+    const auto& [count, jump] = order[many];
+    if (count < k_in_company * order[1].first || std::abs(double(jump)) < k_between_arrays) break;
+    jumps += count;
+  }
+  return many > 2 && jumps >= k_of_jumps * (all - order[0].first);
+}
+
 // Bytes between the begins of two runs, as far as some instruction was seen to access them.
 std::int64_t touched(const std::vector<std::pair<std::uint64_t, std::int64_t>>& places,
                      std::int64_t period) {
@@ -267,16 +286,20 @@ PatternParts PatternEvidence::parts() const {
       few += order[i].first / moving;
     const double second = order.size() > 1 ? order[1].first / moving : 0;
     if (moving < (first < k_most ? k_moves : k_hardly) * of.known) continue;
-    if (first >= k_regular && is_short_runs(first, second, order[0].second)) {
+    const bool in_turn = first >= k_regular && takes_turns(order, moving);
+    if (first >= k_regular && !in_turn && is_short_runs(first, second, order[0].second)) {
       vote(PatternKind::random, key);
-    } else if (first >= k_most || (few >= k_most && first >= k_regular && order.size() > 1)) {
+    } else if (in_turn || first >= k_most ||
+               (few >= k_most && first >= k_regular && order.size() > 1)) {
       // The rows of a tile leave gaps; the lines of a grid follow one another; a row that is read
       // again and again returns to its begin.
-      if (order.size() > 1 && is_row_of_tile(order[0], order[1], moving, of.highest - of.lowest)) {
+      if (!in_turn && order.size() > 1 &&
+          is_row_of_tile(order[0], order[1], moving, of.highest - of.lowest)) {
         vote(PatternKind::tiled, key);
         continue;
       }
-      const auto runs = order.size() > 1 ? runs_of(order[0], order[1], moving) : std::nullopt;
+      const auto runs =
+          !in_turn && order.size() > 1 ? runs_of(order[0], order[1], moving) : std::nullopt;
       if (runs && runs->length < k_filled * double(runs->period)) {
         Rows& of_period = rows[runs->period];
         of_period.of.push_back(key);

@@ -2,7 +2,7 @@
 omptier_unit_test(analysis SOURCES log_test.cpp log_versions_test.cpp log_names_test.cpp analysis_metrics_test.cpp
   analysis_working_set_test.cpp analysis_cache_test.cpp analysis_totals_test.cpp analysis_pattern_test.cpp
   analysis_streams_test.cpp analysis_loop_nests_test.cpp analysis_loop_traffic_test.cpp
-  analysis_rates_test.cpp analysis_accesses_test.cpp analysis_areas_test.cpp
+  analysis_rates_test.cpp analysis_advance_test.cpp analysis_accesses_test.cpp analysis_areas_test.cpp
   analysis_blocks_test.cpp analysis_runtime_test.cpp analysis_manners_test.cpp
   analysis_first_touch_test.cpp analysis_growth_test.cpp analysis_unplaced_test.cpp
   analysis_miss_steps_test.cpp analysis_timeline_test.cpp analysis_latest_test.cpp analysis_over_time_test.cpp

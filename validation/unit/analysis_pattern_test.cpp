@@ -251,6 +251,18 @@ TEST(Pattern, EachPassHasAStrideOfItsOwn) {
   EXPECT_EQ(anywhere.decide().kind, PatternKind::random);
 }
 
+// A component at a time of an element's eight corners, each component in its own array.
+TEST(Pattern, ArraysInTurnAreStreams) {
+  constexpr std::int64_t k_apart = 6 << 20;
+  const auto corners =
+      offsets(4800, [](auto i) { return i / 8 % 3 * k_apart + i / 24 * 64 + i % 8 * 8; });
+  PatternEvidence in_turn, rows;
+  access(in_turn, 1, 8, corners);
+  EXPECT_EQ(in_turn.decide().kind, PatternKind::sequential);
+  access(rows, 1, 8, offsets(4800, [](auto i) { return i / 8 * k_apart + i % 8 * 8; }));
+  EXPECT_NE(rows.decide().kind, PatternKind::sequential);
+}
+
 TEST(Pattern, RandomIndirectAndChased) {
   const auto anywhere =
       offsets(1000, [](auto i) { return (i * i * 2654435761 >> 7 & 1048575) * 8; });

@@ -304,8 +304,10 @@ private:
 
   std::vector<KindsOfSite> kinds_of(std::span<const SiteEvidence> evidence) const {
     std::vector<KindsOfSite> kinds;
-    for (const SiteEvidence& of_site : evidence)
-      kinds.push_back({of_site.pattern.parts(), {}});
+    for (std::size_t site = 0; site < evidence.size(); ++site) {
+      const auto block = static_cast<double>(summary_.sites[site].bytes_largest);
+      kinds.push_back({evidence[site].pattern.parts(block), {}});
+    }
     if (summary_.measure != Measure::time) return kinds;
     for (const auto& [at, weight] : blamed_) {
       if (at.site >= kinds.size()) continue;

@@ -167,17 +167,20 @@ bool is_short_runs(double first, double second, std::int64_t stride) {
   return (first / jumps + 1) * lines_a_step <= k_short;
 }
 
-// Jumps from array to array that an instruction serves in turn, a run of each: few far ones, which
-// come again and again. order: the steps, most frequent first.
-bool takes_turns(std::span<const std::pair<double, std::int64_t>> order, double all) {
-  double jumps = 0;
+// Jumps from array to array that an instruction serves in turn, a run of each: out of one object
+// into another, or several far ones, which come again and again. order: the steps, most frequent
+// first.
+bool takes_turns(std::span<const std::pair<double, std::int64_t>> order, double all,
+                 double object) {
+  double jumps = 0, out = 0;
   std::size_t many = 1;
   for (; many < std::min(order.size(), k_most_in_turn); ++many) {
-    const auto& [count, jump] = order[many];
-    if (count < k_in_company * order[1].first || std::abs(double(jump)) < k_between_arrays) break;
+    const double count = order[many].first, jump = std::abs(double(order[many].second));
+    if (count < k_in_company * order[1].first || jump < k_between_arrays) break;
     jumps += count;
+    out += object > 0 && jump >= object ? count : 0;
   }
-  return many > 2 && jumps >= k_of_jumps * (all - order[0].first);
+  return (many > 2 ? jumps : out) >= k_of_jumps * (all - order[0].first) && jumps > 0;
 }
 
 // Bytes between the begins of two runs, as far as some instruction was seen to access them.
@@ -231,7 +234,7 @@ void PatternEvidence::add(const AccessPattern& pattern) {
   ++steady.times;
 }
 
-PatternParts PatternEvidence::parts() const {
+PatternParts PatternEvidence::parts(double object) const {
   using Key = std::pair<std::uint64_t, AccessKind>;
   std::map<std::int64_t, Walk> walks; // by stride
   struct Rows {                       // runs with gaps, which other instructions may fill
@@ -286,7 +289,7 @@ PatternParts PatternEvidence::parts() const {
       few += order[i].first / moving;
     const double second = order.size() > 1 ? order[1].first / moving : 0;
     if (moving < (first < k_most ? k_moves : k_hardly) * of.known) continue;
-    const bool in_turn = first >= k_regular && takes_turns(order, moving);
+    const bool in_turn = first >= k_regular && takes_turns(order, moving, object);
     if (first >= k_regular && !in_turn && is_short_runs(first, second, order[0].second)) {
       vote(PatternKind::random, key);
     } else if (in_turn || first >= k_most ||

@@ -50,7 +50,8 @@ class PatternEvidence {
 public:
   void add(const AccessPattern& pattern);
   ObjectPattern decide() const { return parts().whole; }
-  PatternParts parts() const;
+  // object: bytes of a block, 0 = not known.
+  PatternParts parts(double object = 0) const;
   double bytes() const { return loaded_ + stored_; }
   double stored() const { return stored_; }
 

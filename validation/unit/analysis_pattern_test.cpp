@@ -261,6 +261,8 @@ TEST(Pattern, ArraysInTurnAreStreams) {
   EXPECT_EQ(in_turn.decide().kind, PatternKind::sequential);
   access(rows, 1, 8, offsets(4800, [](auto i) { return i / 8 * k_apart + i % 8 * 8; }));
   EXPECT_NE(rows.decide().kind, PatternKind::sequential);
+  EXPECT_NE(rows.parts(8.0 * k_apart).whole.kind, PatternKind::sequential);
+  EXPECT_EQ(rows.parts(k_apart - 64.0).whole.kind, PatternKind::sequential) << "in other objects";
 }
 
 TEST(Pattern, RandomIndirectAndChased) {

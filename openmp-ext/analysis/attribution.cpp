@@ -302,8 +302,7 @@ void Sweep::attribute(const LoggedSample& logged) {
   Place place = place_of(sample.address, logged.place);
   const std::uint32_t region = region_now(), blamed_on = place.site;
   blamed_sites_.push_back(place.site);
-  region_runs_.push_back(region_begin_);
-  regions_of_samples_.push_back(region);
+  region_runs_.push_back({region_begin_, region});
   note_lost(logged, place);
   if (profile_.run.measure == Measure::time && sample.address != 0) {
     learn_streams(logged);
@@ -420,7 +419,7 @@ void Sweep::take_code() {
 void Sweep::take_advances() {
   if (profile_.run.measure != Measure::time || profile_.run.source == "timer") return;
   static_assert(ObjectOfSite::k_unknown == Place::k_none);
-  advances = advance_rates(profile_, region_runs_, regions_of_samples_, objects_of_patterns_);
+  advances = advance_rates(profile_, region_runs_, objects_of_patterns_);
   for (std::size_t i = 0; i < profile_.samples.size(); ++i)
     for (std::uint32_t k = 0; k < profile_.samples[i].patterns; ++k)
       patterns[profile_.samples[i].first_pattern + k].nest = advances.nests[i];

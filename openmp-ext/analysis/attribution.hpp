@@ -254,8 +254,7 @@ private:
   LoopNests nests_;
   const AreaRecord* code_area_ = nullptr;   // of the instruction before
   std::vector<std::uint32_t> blamed_sites_; // of each sample, before streams share
-  std::vector<std::uint64_t> region_runs_;  // of each sample: the run's begin
-  std::vector<std::uint32_t> regions_of_samples_;
+  std::vector<RegionRun> region_runs_;      // of each sample
   std::vector<ObjectOfSite> objects_of_patterns_;
 };
 

@@ -3,8 +3,6 @@
 // See loop_advance.hpp.
 #include "analysis/loop_advance.hpp"
 
-#include "analysis/loop_windows.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -112,9 +110,9 @@ bool has_others(const Places& places, const Advance& advance) {
 
 class Advances {
 public:
-  Advances(const Profile& profile, std::span<const std::uint32_t> regions,
+  Advances(const Profile& profile, std::span<const RegionRun> runs,
            std::span<const ObjectOfSite> objects)
-      : profile_(profile), windows_(profile, regions), objects_(objects) {}
+      : profile_(profile), windows_(profile, runs), objects_(objects) {}
 
   // In the order of time.
   void add(std::size_t number, std::uint64_t run) {
@@ -233,12 +231,11 @@ private:
 
 } // namespace
 
-AdvanceRates advance_rates(const Profile& profile, std::span<const std::uint64_t> runs,
-                           std::span<const std::uint32_t> regions,
+AdvanceRates advance_rates(const Profile& profile, std::span<const RegionRun> runs,
                            std::span<const ObjectOfSite> objects) {
-  Advances advances(profile, regions, objects);
+  Advances advances(profile, runs, objects);
   for (std::size_t i = 0; i < profile.samples.size(); ++i)
-    advances.add(i, runs[i]);
+    advances.add(i, runs[i].begin);
   return advances.rates();
 }
 

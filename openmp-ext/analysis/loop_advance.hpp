@@ -20,6 +20,7 @@
 #pragma once
 
 #include "analysis/loop_rates.hpp"
+#include "analysis/loop_windows.hpp"
 #include "log/reader.hpp"
 
 #include <cstdint>
@@ -43,10 +44,8 @@ struct ObjectOfSite {
   std::uint32_t site = 0;
 };
 
-// Of each sample: a number of the region's run, or of the time between two; the region. objects: of
-// each pattern.
-AdvanceRates advance_rates(const Profile& profile, std::span<const std::uint64_t> runs,
-                           std::span<const std::uint32_t> regions,
+// runs: of each sample. objects: of each pattern.
+AdvanceRates advance_rates(const Profile& profile, std::span<const RegionRun> runs,
                            std::span<const ObjectOfSite> objects);
 
 } // namespace omptier

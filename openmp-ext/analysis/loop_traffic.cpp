@@ -13,6 +13,8 @@
 namespace omptier {
 namespace {
 
+static_assert(k_indices_before * k_line_bytes == k_core_cache);
+
 constexpr double k_block = k_block_lines * k_line_bytes;
 constexpr float k_regularly = 0.5F; // of an instruction's steps, for a stride
 

@@ -66,20 +66,20 @@ private:
 
 } // namespace
 
-LoopWindows::LoopWindows(const Profile& profile, std::span<const std::uint32_t> regions) {
-  number_nests(profile, regions);
+LoopWindows::LoopWindows(const Profile& profile, std::span<const RegionRun> runs) {
+  number_nests(profile, runs);
   for (std::size_t i = 0; i < profile.samples.size(); ++i)
     if (nests_[i] != 0) add(nests_[i], window_of(profile, profile.samples[i]));
 }
 
-void LoopWindows::number_nests(const Profile& profile, std::span<const std::uint32_t> regions) {
+void LoopWindows::number_nests(const Profile& profile, std::span<const RegionRun> runs) {
   Nests nests;
   const auto sampled = [&](std::size_t i) {
-    return Nests::Instruction(regions[i], profile.samples[i].pc);
+    return Nests::Instruction(runs[i].region, profile.samples[i].pc);
   };
   for (std::size_t i = 0; i < profile.samples.size(); ++i)
     for (const LoggedPattern& pattern : window_of(profile, profile.samples[i])) {
-      nests.join(sampled(i), {regions[i], pattern.pc});
+      nests.join(sampled(i), {runs[i].region, pattern.pc});
       if (pattern.loop != 0) nests.set_in_loop(sampled(i));
     }
   for (std::size_t i = 0; i < profile.samples.size(); ++i)

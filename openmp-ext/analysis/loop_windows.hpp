@@ -18,6 +18,12 @@
 
 namespace omptier {
 
+// Of a sample: the region, and when its run began; or the time between two.
+struct RegionRun {
+  std::uint64_t begin = 0;
+  std::uint32_t region = 0;
+};
+
 // What loads and what stores, of an instruction that does both, are two streams.
 struct LoopStream {
   double step = 0;           // bytes, the mean of an instruction's accesses
@@ -29,8 +35,8 @@ struct LoopStream {
 
 class LoopWindows {
 public:
-  // regions: of each sample.
-  LoopWindows(const Profile& profile, std::span<const std::uint32_t> regions);
+  // runs: of each sample.
+  LoopWindows(const Profile& profile, std::span<const RegionRun> runs);
 
   // Of each sample: 0 = in no loop, or in none that was emulated.
   const std::vector<std::uint32_t>& nests() const { return nests_; }
@@ -54,7 +60,7 @@ private:
     bool stores = false;
     auto operator<=>(const Instruction&) const = default;
   };
-  void number_nests(const Profile& profile, std::span<const std::uint32_t> regions);
+  void number_nests(const Profile& profile, std::span<const RegionRun> runs);
   void add(std::uint32_t nest, std::span<const LoggedPattern> window);
   static double error_of(const Sums& sums, const NestSums& nest);
 

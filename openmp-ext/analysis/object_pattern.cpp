@@ -289,20 +289,25 @@ PatternParts PatternEvidence::parts(double object) const {
       few += order[i].first / moving;
     const double second = order.size() > 1 ? order[1].first / moving : 0;
     if (moving < (first < k_most ? k_moves : k_hardly) * of.known) continue;
-    const bool in_turn = first >= k_regular && takes_turns(order, moving, object);
-    if (first >= k_regular && !in_turn && is_short_runs(first, second, order[0].second)) {
+    const auto add_to_walk = [&, &key = key, &of = of] {
+      Walk& walk = walks[std::abs(order[0].second)];
+      const auto stride = static_cast<std::uint64_t>(std::abs(order[0].second));
+      walk.pieces.push_back({of.address % stride, size, of.accesses});
+      walk.bytes += of.bytes;
+      walk.of.push_back(key);
+    };
+    if (first >= k_regular && takes_turns(order, moving, object)) {
+      add_to_walk();
+    } else if (first >= k_regular && is_short_runs(first, second, order[0].second)) {
       vote(PatternKind::random, key);
-    } else if (in_turn || first >= k_most ||
-               (few >= k_most && first >= k_regular && order.size() > 1)) {
+    } else if (first >= k_most || (few >= k_most && first >= k_regular && order.size() > 1)) {
       // The rows of a tile leave gaps; the lines of a grid follow one another; a row that is read
       // again and again returns to its begin.
-      if (!in_turn && order.size() > 1 &&
-          is_row_of_tile(order[0], order[1], moving, of.highest - of.lowest)) {
+      if (order.size() > 1 && is_row_of_tile(order[0], order[1], moving, of.highest - of.lowest)) {
         vote(PatternKind::tiled, key);
         continue;
       }
-      const auto runs =
-          !in_turn && order.size() > 1 ? runs_of(order[0], order[1], moving) : std::nullopt;
+      const auto runs = order.size() > 1 ? runs_of(order[0], order[1], moving) : std::nullopt;
       if (runs && runs->length < k_filled * double(runs->period)) {
         Rows& of_period = rows[runs->period];
         of_period.of.push_back(key);
@@ -310,11 +315,7 @@ PatternParts PatternEvidence::parts(double object) const {
           of_period.places.emplace_back(place, size);
         continue;
       }
-      Walk& walk = walks[std::abs(order[0].second)];
-      const auto stride = static_cast<std::uint64_t>(std::abs(order[0].second));
-      walk.pieces.push_back({of.address % stride, size, of.accesses});
-      walk.bytes += of.bytes;
-      walk.of.push_back(key);
+      add_to_walk();
     } else if (const auto median = median_of_strides(of.steady, of.bytes); median && few < k_most) {
       vote(PatternKind::strided, key);
       if (of.bytes <= widest) continue;

@@ -17,8 +17,7 @@ constexpr double k_loops_pace =
 
 struct SampledThreads {
   Profile profile;
-  std::vector<std::uint64_t> runs;
-  std::vector<std::uint32_t> regions;
+  std::vector<RegionRun> runs;
   std::vector<ObjectOfSite> objects;
 
   // iteration: how far the loop is. weight: nanoseconds.
@@ -36,14 +35,13 @@ struct SampledThreads {
       pattern(sample, loop, 1, at * 7919 % (1 << 30), 0, weight * (is_stream_shown ? 2.0 / 3 : 1));
     }
     profile.samples.push_back(sample);
-    runs.push_back(run);
-    regions.push_back(region);
+    runs.push_back({run, region});
   }
-  AdvanceRates rates() const { return advance_rates(profile, runs, regions, objects); }
+  AdvanceRates rates() const { return advance_rates(profile, runs, objects); }
   double pace(std::uint64_t loop = k_followed, std::uint32_t of_region = 0) const {
     const AdvanceRates known = rates();
-    for (std::size_t i = 0; i < regions.size(); ++i)
-      if (profile.samples[i].pc == loop + 4 && regions[i] == of_region)
+    for (std::size_t i = 0; i < runs.size(); ++i)
+      if (profile.samples[i].pc == loop + 4 && runs[i].region == of_region)
         if (const auto rate = known.rates.find({known.nests[i], 0}); rate != known.rates.end())
           return rate->second.value;
     return 0;

@@ -21,6 +21,7 @@ namespace {
 
 constexpr std::uint64_t k_between_watches = 25'000'000, k_window = 100'000'000; // ns
 constexpr std::uint64_t k_first_look = 300'000'000;   // ns of samples before the first watch
+constexpr std::uint64_t k_usage_window = 200'000'000; // ns; the kernel counts its time in ticks of 1 to 10 ms
 constexpr double k_many_faults = 5000;                // page faults a second
 constexpr double k_much_kernel = 0.2;                 // of a processor
 constexpr double k_much_slower = 2;                   // times; less is not worth a pause
@@ -173,9 +174,10 @@ void ReuseWatch::give_up(std::uint64_t now) {
   watches_.clear();
 }
 
-// Of the whole process, since the last call: many page faults, or, for faults of huge pages and
+// Of the whole process, since it was last read: many page faults, or, for faults of huge pages and
 // copies by system calls, much time in the kernel, which clears and copies by string instructions.
 bool ReuseWatch::kernel_clears(std::uint64_t now) {
+  if (now - usage_read_ < k_usage_window) return false;
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   const auto faults = static_cast<std::uint64_t>(usage.ru_minflt);

@@ -4,11 +4,12 @@
 strategy of the field, first come, and the best that trying finds. Each program is recorded once on this
 computer, by samples of time, with a problem that is larger than its caches; plans are then run in timed
 machines, with a problem that is as many times smaller. Capacities are parts of the footprint. Status 1 if
-omptier's placement is more than 2 % slower than another strategy's anywhere."""
+omptier's placement is more than 2 % slower than another strategy's anywhere, and pairs of further runs say so, too."""
 import dataclasses
 import hashlib
 import itertools
 import json
+import math
 import statistics
 import sys
 
@@ -51,6 +52,7 @@ class Machine:
 MACHINES = (Machine("icelake-optane-socket", "dram", "nvm", (200, 400)),
             Machine("xeon-max-flat", "hbm", "dram", (400,)))
 THREADS = 4  # of the machines
+PAIRS, STUDENT = 5, 2.776  # of the latter's distribution, for 95 % and that many pairs
 ENOUGH = 3  # dilated seconds of a step
 CAPACITIES = (12.5, 25, 50)  # percent of the footprint
 
@@ -256,7 +258,7 @@ def best_of(times):
 
 
 def summarise(cells, seconds, names):
-    """Prints; returns the cells in which another strategy is better than ours."""
+    """Prints; returns the cells in which another strategy seems better than ours."""
     print("\n| strategy | mean time over the best found | worst | cells in which omptier is behind by over 2 % |")
     print("|---|---|---|---|")
     any_behind = set()
@@ -272,6 +274,31 @@ def summarise(cells, seconds, names):
     times = [times_of(cell, seconds) for cell in cells]
     published.print_gains([cell.predicted[OURS] for cell in cells], [of["all slow"] / of[OURS] for of in times])
     return [cells[at] for at in sorted(any_behind)]
+
+
+def pairs(options, cell, seconds):
+    """The best of the other strategies, of one run each; how many times longer ours takes, from pairs of further runs,
+    one after the other: the mean, and its 95 % interval."""
+    times = times_of(cell, seconds)
+    best = min((name for name in cell.names() if name not in ("all fast", OURS)), key=times.get)
+    both = [f": {number}; {cell.commands[name]}" for number in range(PAIRS) for name in (OURS, best)]
+    by_command = {result["command"]: float(result["output"])
+                  for result in published.run_all(options, cell.machine.name, cell.machine.dilations[-1], both, timeout=300)}
+    logs = [math.log(by_command[ours] / by_command[other]) for ours, other in zip(both[::2], both[1::2])]
+    mean, error = statistics.mean(logs), STUDENT * statistics.stdev(logs) / math.sqrt(PAIRS)
+    return best, [math.exp(mean + sign * error) for sign in (0, -1, 1)]
+
+
+def really_behind(options, cells, seconds):
+    """Those of the cells for which pairs of further runs say so, too. Prints what they say."""
+    behind = []
+    for cell in cells:
+        best, (ratio, low, high) = pairs(options, cell, seconds)
+        is_behind = low > BEHIND
+        print(f"{'behind' if is_behind else 'not behind'}: {cell.program.name}, {cell.machine.name}, {cell.percent:g} %: "
+              f"{ratio:.3f} times {best} ({low:.3f} to {high:.3f}, {PAIRS} pairs of runs)", flush=True)
+        behind += [cell] if is_behind else []
+    return behind
 
 
 def draw(options, points):
@@ -311,9 +338,7 @@ def main():
     seconds, late = measure(options, cells)
     cells = in_time(cells, late)
     names, points = print_cells(cells, seconds)
-    behind = summarise(cells, seconds, names)
-    for cell in behind:
-        print(f"behind: {cell.program.name}, {cell.machine.name}, {cell.percent:g} %")
+    behind = really_behind(options, summarise(cells, seconds, names), seconds)
     draw(options, points)
     return 1 if behind else 0
 

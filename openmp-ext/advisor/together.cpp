@@ -87,12 +87,13 @@ public:
       for (const std::size_t site : order) {
         if (where_[site] == Placement::k_nowhere || where_[site] <= tier) continue;
         for (const auto& leaving : as_dense_behind(site, tier, rank, order)) {
-          if (effort_left_ == 0) return;
+          if (effort_left_ == 0) return fill(order);
           if (!enter({&site, 1}, tier, left, &leaving)) continue;
           left -= std::max(0.0, change_);
           break;
         }
       }
+    fill(order);
   }
 
   void tidy(std::span<const std::size_t> site_of) {
@@ -112,6 +113,15 @@ public:
   }
 
 private:
+  // Who left may have been larger than who came: the rest of the room is for who gains there.
+  void fill(std::span<const std::size_t> order) {
+    const std::vector<std::size_t> nobody;
+    for (std::size_t tier = 0; tier + 1 < tiers_; ++tier)
+      for (const std::size_t site : order)
+        if (where_[site] != Placement::k_nowhere && where_[site] > tier)
+          enter({&site, 1}, tier, 0, &nobody);
+  }
+
   // What a move costs by byte; below 0: saves.
   double cost_density(std::size_t site, std::size_t tier) const {
     return times_.change(site, tier) /

@@ -47,12 +47,19 @@ Next next_of(const Function& function, std::size_t number) {
           branches ? function.at(here.target) : -1};
 }
 
+// Empty: not known yet. Valid until the next call.
+std::vector<bool>& kept_answer(std::unordered_map<std::uint32_t, std::vector<bool>>& answers,
+                               std::uint32_t number) {
+  if (const auto known = answers.find(number); known != answers.end()) return known->second;
+  if (answers.size() >= k_kept) answers.clear();
+  return answers[number];
+}
+
 } // namespace
 
 const std::vector<bool>& leading_to(const Function& function, std::uint32_t to) {
   const std::size_t count = function.instructions.size();
-  if (function.leading.size() >= k_kept) function.leading.clear();
-  std::vector<bool>& leads = function.leading[to];
+  std::vector<bool>& leads = kept_answer(function.leading, to);
   if (!leads.empty()) return leads;
   leads.resize(count + 1); // one past the end leads nowhere
   leads[to] = true;
@@ -71,8 +78,7 @@ const std::vector<bool>& leading_to(const Function& function, std::uint32_t to) 
 
 const std::vector<bool>& reached_from(const Function& function, std::uint32_t from) {
   const std::size_t count = function.instructions.size();
-  if (function.following.size() >= k_kept) function.following.clear();
-  std::vector<bool>& reached = function.following[from];
+  std::vector<bool>& reached = kept_answer(function.following, from);
   if (!reached.empty()) return reached;
   reached.resize(count);
   for (std::vector<std::size_t> left{from}; !left.empty();) {

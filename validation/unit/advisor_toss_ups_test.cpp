@@ -109,14 +109,20 @@ TEST(TossUps, NoneWhereTheSharesDecideAgainstThePlacement) {
   EXPECT_EQ(toss_ups(workload, cost_table(workload, tiers), tiers, {1, 0}), (Either{{}, {}}));
 }
 
-// Of sites by name: those that lie in DRAM, which holds three.
-std::string settled(const std::vector<std::pair<char, double>>& sites, std::string in_dram) {
+struct Named {
+  char name;
+  double demand;
+  std::uint64_t mib = 40;
+};
+
+// Of sites by name: those that lie in DRAM, which holds three of 40 MiB.
+std::string settled(const std::vector<Named>& sites, std::string in_dram) {
   Workload workload;
   std::vector<std::size_t> where;
-  for (const auto& [name, demand] : sites) {
+  for (const auto& [name, demand, mib] : sites) {
     SiteDemand& site = workload.sites.emplace_back();
     site.label = name;
-    site.live = {{0, 100, 40 * MiB}};
+    site.live = {{0, 100, mib * MiB}};
     site.demand.of(Manner::scattered_load) = demand;
     where.push_back(in_dram.find(name) != std::string::npos ? 0 : 1);
   }
@@ -126,7 +132,7 @@ std::string settled(const std::vector<std::pair<char, double>>& sites, std::stri
          where);
   in_dram.clear();
   for (std::size_t i = 0; i < sites.size(); ++i)
-    if (where[i] == 0) in_dram += sites[i].first;
+    if (where[i] == 0) in_dram += sites[i].name;
   std::ranges::sort(in_dram);
   return in_dram;
 }
@@ -149,6 +155,11 @@ TEST(Settled, AltogetherItCostsLittle) {
   EXPECT_EQ(settled({{'f', 1100}, {'e', 1100}, {'d', 1100}, {'c', 1050}, {'b', 1050}, {'a', 1050}},
                     "fed"),
             "ade");
+}
+
+// 50 MiB are left when a has taken the place of f.
+TEST(Settled, RoomThatIsLeftIsUsed) {
+  EXPECT_EQ(settled({{'e', 500'000}, {'f', 2000, 80}, {'a', 998}, {'b', 300}}, "ef"), "abe");
 }
 
 // What leaves must have room where it goes.

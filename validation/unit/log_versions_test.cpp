@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Logs of version 2: the same run, written in both ways, gives the same report. What the log writer
-// makes is put into version 2's records here, byte by byte.
+// Logs of older versions: the same run, written in both ways, gives the same report. What the log
+// writer makes is put into their records here, byte by byte.
 #include "analysis_summary.hpp"
 #include "log_build.hpp"
 
@@ -89,40 +89,60 @@ private:
   DifferenceState state_;
 };
 
-// profile: what the log says; its samples and patterns are in the order of the log. In version 3, a
-// record of version 2 follows each pattern's own.
-std::string as_version_2(const std::string& log, const Profile& profile, char version = 2) {
+// record(out, type, body): writes what stands for one record, into a block of the other version.
+template <typename F> std::string rewritten(const std::string& log, char version, F&& record) {
   std::string out = log.substr(0, sizeof(ProfileHeader));
   out[offsetof(ProfileHeader, version)] = version;
-  std::size_t samples = 0, patterns = 0;
   for (std::size_t at = out.size(); at < log.size();) {
     BlockHeader block{};
     std::memcpy(&block, log.data() + at, sizeof block);
     at += sizeof block;
     RecordBody body(log.data() + at, log.data() + at + block.bytes);
     at += block.bytes;
-    Version2 version_2(block.base_time);
+    Version2 records(block.base_time);
     while (!body.empty()) {
       const auto type = body.raw<RecordType>();
       const std::uint64_t bytes = body.number();
       const char* begin = body.at();
       body.part(bytes);
-      if (version == 3) version_2.record(type, {begin, bytes});
-      if (type == RecordType::sample && version == 2)
-        version_2.sample(profile.samples.at(samples++));
-      else if (type == RecordType::pattern)
-        version_2.pattern(profile.patterns.at(patterns++));
-      else if (version == 2)
-        version_2.record(type, {begin, bytes});
+      record(records, type, std::string_view(begin, bytes));
     }
-    block.bytes = static_cast<std::uint32_t>(version_2.bytes.size());
-    block.records = version_2.records;
+    block.bytes = static_cast<std::uint32_t>(records.bytes.size());
+    block.records = records.records;
     const std::uint64_t head = hash_bytes(0, &block, offsetof(BlockHeader, checksum));
-    block.checksum = hash_bytes(head, version_2.bytes.data(), version_2.bytes.size());
+    block.checksum = hash_bytes(head, records.bytes.data(), records.bytes.size());
     out.append(reinterpret_cast<const char*>(&block), sizeof block);
-    out += version_2.bytes;
+    out += records.bytes;
   }
   return out;
+}
+
+// profile: what the log says; its samples and patterns are in the order of the log. In version 3, a
+// record of version 2 follows each pattern's own.
+std::string as_version_2(const std::string& log, const Profile& profile, char version = 2) {
+  std::size_t samples = 0, patterns = 0;
+  return rewritten(log, version, [&](Version2& out, RecordType type, std::string_view body) {
+    if (version == 3) out.record(type, body);
+    if (type == RecordType::sample && version == 2)
+      out.sample(profile.samples.at(samples++));
+    else if (type == RecordType::pattern)
+      out.pattern(profile.patterns.at(patterns++));
+    else if (version == 2)
+      out.record(type, body);
+  });
+}
+
+constexpr float k_fresh = 0.6875f; // its bytes are nothing else's in some_log()
+
+// Without where indices lead.
+std::string as_version_5(const std::string& log) {
+  const std::string_view fresh(reinterpret_cast<const char*>(&k_fresh), sizeof k_fresh);
+  return rewritten(log, 5, [&](Version2& out, RecordType type, std::string_view body) {
+    std::string kept(body);
+    const std::size_t at = type == RecordType::pattern ? kept.find(fresh) : std::string::npos;
+    if (at != std::string::npos) kept.erase(at, fresh.size());
+    out.record(type, kept);
+  });
 }
 
 // Told objects, counted ones and nobody's; loops with patterns through indices; regions.
@@ -150,6 +170,7 @@ std::string some_log() {
       pattern.pc = sample.pc + 4 * access;
       pattern.address = 0x100000 + 4096 * access + i;
       pattern.through = access == 1 ? 0x100008 : 0;
+      pattern.fresh = k_fresh;
       pattern.kind = sample.kind;
       pattern.accesses = 10;
       pattern.bytes = 80;
@@ -197,6 +218,23 @@ TEST(LogVersions, SameReportOfTheSameRun) {
     ASSERT_EQ(other.place.is_known(), i % 3 == 0) << i;
   }
   EXPECT_EQ(report(*before), report(*now));
+}
+
+TEST(LogVersions, IndicesOfVersion5LeadAnywhere) {
+  const std::string log = some_log();
+  const Parsed<Profile> now = parse_profile(log, "log");
+  ASSERT_TRUE(now) << now.error();
+  const Parsed<Profile> before = parse_profile(as_version_5(log), "log");
+  ASSERT_TRUE(before) << before.error();
+  ASSERT_EQ(before->patterns.size(), 450u);
+  for (std::size_t i = 0; i < 450; ++i) {
+    const LoggedPattern &one = now->patterns[i], &other = before->patterns[i];
+    ASSERT_EQ(one.fresh, one.through != 0 ? k_fresh : 0) << i;
+    ASSERT_EQ(other.fresh, 0) << i;
+    ASSERT_EQ(other.through, one.through) << i;
+    ASSERT_EQ(other.strides[1].bytes, -64) << i;
+    ASSERT_EQ(other.strides[1].share, 0.25f) << i;
+  }
 }
 
 // It would belong to no sample.

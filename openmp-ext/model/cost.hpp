@@ -27,11 +27,6 @@
 
 namespace omptier {
 
-// Lines that a core keeps in flight for a prefetched stream and for buffered stores: line-fill and
-// super-queue entries of the last decade's cores (10 to 48), rounded.
-inline constexpr double k_prefetch_lines = 16;
-inline constexpr double k_store_lines = 16;
-
 // The two times of which the larger counts: the core's wait, and the line's share of the bandwidth.
 struct AccessPrice {
   double wait = 0, transfer = 0; // nanoseconds of thread time

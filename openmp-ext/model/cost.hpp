@@ -14,6 +14,8 @@
 // Stores dealt out to many places in turn move, in part, a block for each line (demand.hpp). A load
 // whose line is stored to in the cache moves it twice: what the write takes comes on top.
 //
+// Of a machine that is described, Threads::core has the lines in flight instead of these constants.
+//
 // A core waits for a scattered load, but for prefetched lines and buffered stores only once the
 // lines it keeps in flight are used up (Little's law: 64 B · lines / latency is the bandwidth of
 // one core) or its share of the memory's bandwidth is. A store also reads its line first, hence

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::uint64_t k_between_watches = 25'000'000, k_window = 100'000'000; // ns
 constexpr std::uint64_t k_first_look = 300'000'000;   // ns of samples before the first watch
-constexpr std::uint64_t k_usage_window = 200'000'000; // ns; the kernel counts its time in ticks of 1 to 10 ms
+constexpr std::uint64_t k_usage_window = 200'000'000; // ns; time in the kernel is counted in ticks
 constexpr double k_many_faults = 5000;                // page faults a second
 constexpr double k_much_kernel = 0.2;                 // of a processor
 constexpr double k_much_slower = 2;                   // times; less is not worth a pause

@@ -23,9 +23,8 @@ Parsed<AdviceTarget> target_of(const AdviceArguments& arguments, const CapacityB
   if (arguments.machine.given()) {
     const auto machine = chosen_machine(arguments.machine);
     if (!machine) return Parsed<AdviceTarget>::failure(machine.error());
-    const CoreModel& core = machine->core;
     return AdviceTarget{platform_of(*machine, capacity, threads),
-                        {double(core.outstanding), double(core.prefetched), double(core.stores)}};
+                        static_cast<double>(machine->core.outstanding)};
   }
   DiscoverOptions options;
   options.xml = arguments.xml;
@@ -136,7 +135,7 @@ Parsed<Workload> workload_for(const AdviceArguments& arguments, const AdviceInpu
       {input.names.sites, input.names.regions, input.names.barriers, input.names.reductions},
       reference_figures(input.platform.tiers), terms, input.platform.last_level.of(threads));
   workload.threads = threads;
-  workload.threads.core = input.core;
+  workload.threads.gathers = input.gathers;
   correct(workload, input.learned);
   for (const std::string& wish : arguments.keep)
     if (const std::string why = keep_sites(workload, input.tiers, wish); !why.empty())

@@ -32,7 +32,7 @@ void add_advice_options(CLI::App& command, AdviceArguments& arguments,
 
 struct AdviceTarget {
   Platform platform;
-  CoreLines core = {};
+  double gathers = k_gathered_at_once; // of a core
 };
 
 struct AdviceInput : AdviceTarget {

@@ -70,15 +70,13 @@ AccessPrice price_of(const Demand& demand, Manner manner, const Figures& figures
   const double lines = figures.block / k_line_bytes; // moved for one alone
   double moved = 1;
   if (manner == Manner::scattered_load) {
-    price.wait /= demand.at_once_on(threads.core.gathered);
+    price.wait /= demand.at_once_on(threads.gathers);
     moved = 1 + (1 - demand.clustered) * (lines - 1);
     price.transfer *= moved / lines;
   } else if (manner == Manner::streamed_load) {
-    price.wait *= k_prefetch_lines / threads.core.prefetched;
     moved = 1 + demand.alone * (lines - 1);
     price.transfer *= moved;
   } else {
-    price.wait *= k_store_lines / threads.core.stored;
     if (manner == Manner::streamed_store && demand.dealt > 0 && lines > 1)
       price.transfer *=
           1 + demand.dealt * alone_when_dealt(demand.places * threads.of(manner)) * (lines - 1);

@@ -14,8 +14,6 @@
 // Stores dealt out to many places in turn move, in part, a block for each line (demand.hpp). A load
 // whose line is stored to in the cache moves it twice: what the write takes comes on top.
 //
-// Of a machine that is described, Threads::core has the lines in flight instead of these constants.
-//
 // A core waits for a scattered load, but for prefetched lines and buffered stores only once the
 // lines it keeps in flight are used up (Little's law: 64 B · lines / latency is the bandwidth of
 // one core) or its share of the memory's bandwidth is. A store also reads its line first, hence
@@ -28,6 +26,11 @@
 #include <span>
 
 namespace omptier {
+
+// Lines that a core keeps in flight for a prefetched stream and for buffered stores: line-fill and
+// super-queue entries of the last decade's cores (10 to 48), rounded.
+inline constexpr double k_prefetch_lines = 16;
+inline constexpr double k_store_lines = 16;
 
 // The two times of which the larger counts: the core's wait, and the line's share of the bandwidth.
 struct AccessPrice {

@@ -24,11 +24,6 @@ inline constexpr std::int64_t k_prefetched_stride = 2048;
 // line-fill buffers, what the instructions around them leave. 4 were measured on AMD EPYC.
 inline constexpr double k_gathered_at_once = 5;
 
-// Lines that a core keeps in flight for a prefetched stream and for buffered stores: line-fill and
-// super-queue entries of the last decade's cores (10 to 48), rounded.
-inline constexpr double k_prefetch_lines = 16;
-inline constexpr double k_store_lines = 16;
-
 inline constexpr double k_line_bytes = 64;
 // A memory that moves blocks of several lines moves a whole one for a line whose neighbours are not
 // asked for. Part of a stream's lines that count as such, where so many lines of each 256 bytes are:
@@ -89,14 +84,9 @@ private:
   }
 };
 
-// What a core has in flight at once.
-struct CoreLines {
-  double gathered = k_gathered_at_once, prefetched = k_prefetch_lines, stored = k_store_lines;
-};
-
 struct Threads {
   unsigned scattered, streamed;
-  CoreLines core; // of each one
+  double gathers = k_gathered_at_once; // of each one's core
 
   Threads(unsigned all = 1) : scattered(all), streamed(all) {}
   unsigned of(Manner manner) const {

@@ -31,21 +31,6 @@ TEST(Cost, ScatteredLoadsPayLatencyAndStreamsPayBandwidth) {
             access_time(Manner::streamed_load, nvm, 8));
 }
 
-TEST(Cost, CoresWithMoreLinesInFlightWaitLess) {
-  const Figures nvm = figures(300, 900, 30, 10);
-  Demand gathers;
-  gathers.of(Manner::scattered_load) = 1;
-  gathers.at_once = k_gathered_at_once;
-  Threads described = 1;
-  described.core = {.gathered = 10, .prefetched = 20, .stored = 30};
-  EXPECT_NEAR(price_of(gathers, Manner::scattered_load, nvm, described).wait, 300.0 / 10, 1e-9);
-  EXPECT_DOUBLE_EQ(price_of({}, Manner::streamed_load, nvm, described).wait, 300.0 / 20);
-  EXPECT_DOUBLE_EQ(price_of({}, Manner::streamed_store, nvm, described).wait, 900.0 / 30);
-  EXPECT_DOUBLE_EQ(price_of({}, Manner::scattered_store, nvm, described).wait, 900.0 / 30);
-  EXPECT_NEAR(price_of(gathers, Manner::scattered_load, nvm, 1).wait, 300.0 / 5, 1e-9);
-  EXPECT_DOUBLE_EQ(price_of({}, Manner::streamed_load, nvm, 1).wait, 300.0 / 16);
-}
-
 TEST(Cost, HbmLosesScatteredLoadsAndWinsStreams) {
   const Figures dram = figures(80, 80, 100, 100);
   const Figures hbm = figures(130, 130, 400, 400);

@@ -118,7 +118,8 @@ private:
     const std::vector<std::size_t> nobody;
     for (std::size_t tier = 0; tier + 1 < tiers_; ++tier)
       for (const std::size_t site : order)
-        if (where_[site] != Placement::k_nowhere && where_[site] > tier)
+        if (where_[site] != Placement::k_nowhere && where_[site] > tier &&
+            room_.fits(needs_.of(site), tier))
           enter({&site, 1}, tier, 0, &nobody);
   }
 

@@ -85,7 +85,7 @@ struct Reuses final : SampleSink {
   }
 };
 
-// One thread sweeps until enough was watched, or for a minute. step: elements.
+// One thread sweeps until enough was watched, or for half a minute. step: elements.
 template <typename T> Reuses sweep(std::size_t bytes, std::size_t step) {
   std::string why;
   auto source = open_sample_source({"perf", 1000}, why);
@@ -103,7 +103,7 @@ template <typename T> Reuses sweep(std::size_t bytes, std::size_t step) {
   const std::uint64_t begin = monotonic_nanoseconds();
   std::uint64_t sum = 0, drained = begin;
   std::size_t at = 0;
-  while (monotonic_nanoseconds() - begin < 60'000'000'000 && reuses.all.size() < 9) {
+  while (monotonic_nanoseconds() - begin < 30'000'000'000 && reuses.all.size() < 9) {
     for (unsigned i = 0; i < 100'000; ++i) {
       sum += static_cast<std::uint64_t>(data[at]);
       at += step;

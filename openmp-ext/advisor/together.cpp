@@ -116,11 +116,14 @@ private:
   // Who left may have been larger than who came: the rest of the room is for who gains there.
   void fill(std::span<const std::size_t> order) {
     const std::vector<std::size_t> nobody;
+    effort_left_ = k_most_settled;
     for (std::size_t tier = 0; tier + 1 < tiers_; ++tier)
-      for (const std::size_t site : order)
-        if (where_[site] != Placement::k_nowhere && where_[site] > tier &&
-            room_.fits(needs_.of(site), tier))
-          enter({&site, 1}, tier, 0, &nobody);
+      for (const std::size_t site : order) {
+        if (where_[site] == Placement::k_nowhere || where_[site] <= tier) continue;
+        spend(effort(site));
+        if (effort_left_ == 0) return;
+        if (room_.fits(needs_.of(site), tier)) enter({&site, 1}, tier, 0, &nobody);
+      }
   }
 
   // What a move costs by byte; below 0: saves.
